@@ -327,7 +327,7 @@ static void csr_run(const sparse_layer *s) {
 }
 
 static void grouped_rows_run(const sparse_layer *s) {
-  const int64_t n_units = laci_grouped_rows_n_units(s->convolution.tiles, s->convolution.n_tiles);
+  const int64_t n_units = laci_grouped_rows_n_vectors(s->convolution.tiles, s->convolution.n_tiles);
   const int64_t n_strips = laci_grouped_rows_n_strips(n_units);
   for (int64_t chunk = 0; chunk < s->grouped.n_chunks; chunk++) {
     for (int64_t strip = 0; strip < n_strips; strip++) {

@@ -12,14 +12,16 @@ enum { STEP = 64 << 10, LARGE_PAGE = 2 << 20, NOP = 0x90 };
 
 /* Returns the number of addresses to reserve: the limit, and enough more to let the bytes begin at
  * a large page. */
-static size_t reserved_bytes(const laci_code *code) { return code->limit_bytes + LARGE_PAGE; }
+static size_t count_addresses_to_reserve(const laci_code *code) {
+  return code->limit_bytes + LARGE_PAGE;
+}
 
 void laci_code_clear(laci_code *code) {
-  laci_pages_destroy(code->pages, reserved_bytes(code));
+  laci_pages_destroy(code->pages, count_addresses_to_reserve(code));
   *code = (laci_code){.limit_bytes = code->limit_bytes};
 }
 
-static bool set_failed(laci_code *code, lac_status why) {
+static bool record_failure(laci_code *code, lac_status why) {
   code->failed = why;
   code->capacity = code->n;
   return false;
@@ -27,7 +29,7 @@ static bool set_failed(laci_code *code, lac_status why) {
 
 static bool reserve_addresses(laci_code *code) {
   if (code->limit_bytes > SIZE_MAX / 2) return false;
-  uint8_t *pages = laci_pages_reserve(reserved_bytes(code));
+  uint8_t *pages = laci_pages_reserve(count_addresses_to_reserve(code));
   if (!pages) return false;
   code->pages = pages;
   code->bytes = pages + (LARGE_PAGE - (uintptr_t)pages % LARGE_PAGE) % LARGE_PAGE;
@@ -48,10 +50,10 @@ static bool make_memory_usable(laci_code *code) {
 
 bool laci_code_grow(laci_code *code, size_t more) {
   if (code->failed) return false;
-  if (more > code->limit_bytes - code->n) return set_failed(code, LAC_UNSUPPORTED);
-  if (!code->pages && !reserve_addresses(code)) return set_failed(code, LAC_NO_MEMORY);
+  if (more > code->limit_bytes - code->n) return record_failure(code, LAC_UNSUPPORTED);
+  if (!code->pages && !reserve_addresses(code)) return record_failure(code, LAC_NO_MEMORY);
   while (code->capacity - code->n < more) {
-    if (!make_memory_usable(code)) return set_failed(code, LAC_NO_MEMORY);
+    if (!make_memory_usable(code)) return record_failure(code, LAC_NO_MEMORY);
   }
   return true;
 }
@@ -63,7 +65,7 @@ typedef struct touching {
 
 /* Writes a byte to every small page of large pages [begin, end); each large page is touched by one
  * thread. */
-static void touch_page_range(int64_t begin, int64_t end, void *context) {
+static void write_to_each_page(int64_t begin, int64_t end, void *context) {
   enum { PAGE = 4096 };
   const touching *t = context;
   size_t at = (size_t)begin * LARGE_PAGE, last = (size_t)end * LARGE_PAGE;
@@ -79,7 +81,7 @@ void laci_code_prepare_memory(laci_code *code, size_t more, laci_pool *pool) {
   t.bytes += first * LARGE_PAGE; /* so that large pages are counted from 0 */
   t.first -= first * LARGE_PAGE;
   t.last -= first * LARGE_PAGE;
-  laci_pool_for(pool, (int64_t)(last - first), 1, touch_page_range, &t);
+  laci_pool_for(pool, (int64_t)(last - first), 1, write_to_each_page, &t);
 }
 
 void laci_code_append(laci_code *code, const void *bytes, size_t n) {

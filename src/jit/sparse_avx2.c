@@ -26,10 +26,10 @@ enum {
 
 #define YMM LACI_X86_YMM
 
-static int sum_register(int row, int half) { return HALVES * row + half; }
+static int register_of_sum(int row, int half) { return HALVES * row + half; }
 
-static laci_x86_memory result_operand(laci_x86_reg base, const laci_sparse_frame *f, int row,
-                                      int half) {
+static laci_x86_memory memory_operand_of_result(laci_x86_reg base, const laci_sparse_frame *f,
+                                                int row, int half) {
   return laci_x86_at(
       base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float) + (int64_t)half * VECTOR));
 }
@@ -58,12 +58,13 @@ static void write_column_load(laci_code *code, const laci_sparse_frame *f, int64
 }
 
 /* Writes the n-th term: multiplies a column by the weight of a row. */
-static void write_term(laci_code *code, int row, int64_t n, int32_t *at) {
+static void write_multiply_add(laci_code *code, int row, int64_t n, int32_t *at) {
   const int weight = WEIGHT + (int)(n % 2);
   laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, weight, 0,
                          laci_x86_at(LACI_SPARSE_WEIGHT, *at));
   for (int half = 0; half < HALVES; half++) {
-    laci_x86_vector(code, YMM, LACI_X86_FMADD231PS, sum_register(row, half), weight, COLUMN + half);
+    laci_x86_vector(code, YMM, LACI_X86_FMADD231PS, register_of_sum(row, half), weight,
+                    COLUMN + half);
   }
   *at += (int32_t)sizeof(float);
   if (*at == REACH) {
@@ -72,8 +73,8 @@ static void write_term(laci_code *code, int row, int64_t n, int32_t *at) {
   }
 }
 
-static void write_terms(laci_code *code, const laci_sparse_frame *f,
-                        const laci_code_block *code_block) {
+static void write_multiply_adds(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block) {
   int32_t at = -REACH;
   int64_t n = 0;
   for (int64_t column = 0; column < code_block->n_columns; column++) {
@@ -81,7 +82,7 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
     laci_sparse_write_prefetch(code, f, code_block, column + 1);
     if (rows) write_column_load(code, f, code_block->column_at[column]);
     for (uint32_t left = rows; left; left &= left - 1) {
-      write_term(code, __builtin_ctz(left), n++, &at);
+      write_multiply_add(code, __builtin_ctz(left), n++, &at);
     }
   }
 }
@@ -102,8 +103,8 @@ static void write_lane_masks(laci_code *code) {
 
 /* Writes the code that stores the results of a tile. whole: all lanes are stored, with zeros in
  * lanes that are no results; else only lanes that are results are stored. */
-static void write_results(laci_code *code, const laci_sparse_frame *f,
-                          const laci_code_block *code_block, bool whole) {
+static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block, bool whole) {
   const laci_sparse_epilogue after = f->after;
   const int n = HALVES * code_block->n_rows;
   laci_sparse_write_results_start(code, after.residual);
@@ -111,7 +112,7 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
   for (int at = 0; after.residual && at < n; at++) {
     const int half = at % HALVES;
     laci_x86_vector_memory(code, YMM, LACI_X86_MASKLOAD, WEIGHT + half, LANES_AT + half,
-                           result_operand(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
+                           memory_operand_of_result(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
     laci_x86_vector(code, YMM, LACI_X86_ADDPS, at, at, WEIGHT + half);
   }
   if (after.low)
@@ -124,7 +125,8 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
     if (after.high) laci_x86_vector(code, YMM, LACI_X86_MINPS, at, HIGH, at);
     if (whole) laci_x86_vector(code, YMM, LACI_X86_PAND, at, at, mask);
     laci_x86_vector_memory(code, YMM, whole ? LACI_X86_STORE : LACI_X86_MASKSTORE, at,
-                           whole ? 0 : mask, result_operand(LACI_SPARSE_AT, f, at / HALVES, half));
+                           whole ? 0 : mask,
+                           memory_operand_of_result(LACI_SPARSE_AT, f, at / HALVES, half));
   }
 }
 
@@ -142,10 +144,10 @@ static void write_end_of_last_block(laci_code *code, const laci_sparse_frame *f,
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(all_lanes));
   laci_x86_compare(code, LACI_X86_R8, LACI_X86_RDX);
   const size_t some = laci_x86_jump_below_forward(code);
-  write_results(code, f, code_block, true);
+  write_result_stores(code, f, code_block, true);
   write_end_of_tile(code, f, code_block, loop);
   laci_x86_set_jump_target(code, some);
-  write_results(code, f, code_block, false);
+  write_result_stores(code, f, code_block, false);
   write_end_of_tile(code, f, code_block, loop);
 }
 
@@ -154,7 +156,7 @@ void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
   const size_t loop = laci_sparse_write_tile_start(code, 0, REACH);
   write_initial_sums(code, code_block);
   laci_sparse_write_prefetch_start(code, f, code_block);
-  write_terms(code, f, code_block);
+  write_multiply_adds(code, f, code_block);
   if (code_block->last) {
     write_end_of_last_block(code, f, code_block, loop);
     return;

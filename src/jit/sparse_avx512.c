@@ -25,7 +25,8 @@ enum {
 
 #define ZMM LACI_X86_ZMM
 
-static laci_x86_memory row_operand(laci_x86_reg base, const laci_sparse_frame *f, int row) {
+static laci_x86_memory memory_operand_of_row(laci_x86_reg base, const laci_sparse_frame *f,
+                                             int row) {
   return laci_x86_at(base, (int32_t)(row * f->row_stride * (int64_t)sizeof(float)));
 }
 
@@ -95,8 +96,8 @@ static void write_neighbour_mask_loads(laci_code *code, const laci_code_block *c
   laci_x86_load_mask(code, NEIGHBOUR_MASKS + LACI_SPARSE_AFTER, after);
 }
 
-static void write_terms(laci_code *code, const laci_sparse_frame *f,
-                        const laci_code_block *code_block, loader l) {
+static void write_multiply_adds(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block, loader l) {
   int32_t at = -LACI_SPARSE_REACH;
   int used = 0;
   for (int ahead = 1; ahead < l.n_registers; ahead++) write_column_load(code, f, code_block, &l);
@@ -126,19 +127,19 @@ void laci_sparse_write_clip_zmm(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-static void write_results(laci_code *code, const laci_sparse_frame *f,
-                          const laci_code_block *code_block) {
+static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block) {
   const bool residual = f->after.residual;
   laci_sparse_write_results_start(code, residual);
   laci_sparse_write_lane_mask_load(code);
   for (int row = 0; residual && row < code_block->n_rows; row++) {
     const int to = REGISTERS - 1 - row % (REGISTERS - code_block->n_rows);
-    laci_x86_load_masked(code, to, MASK, row_operand(LACI_SPARSE_WEIGHT, f, row));
+    laci_x86_load_masked(code, to, MASK, memory_operand_of_row(LACI_SPARSE_WEIGHT, f, row));
     laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, to);
   }
   laci_sparse_write_clip_zmm(code, f, code_block);
   for (int row = 0; row < code_block->n_rows; row++) {
-    laci_x86_store_masked(code, row, MASK, row_operand(LACI_SPARSE_AT, f, row));
+    laci_x86_store_masked(code, row, MASK, memory_operand_of_row(LACI_SPARSE_AT, f, row));
   }
 }
 
@@ -165,7 +166,7 @@ void laci_sparse_write_avx512(laci_code *code, const laci_sparse_frame *f,
   laci_sparse_write_initial_sums_zmm(code, code_block);
   write_neighbour_mask_loads(code, code_block);
   laci_sparse_write_prefetch_start(code, f, code_block);
-  write_terms(code, f, code_block, l);
-  if (code_block->last) write_results(code, f, code_block);
+  write_multiply_adds(code, f, code_block, l);
+  if (code_block->last) write_result_stores(code, f, code_block);
   laci_sparse_write_end_of_tile_zmm(code, f, code_block, loop);
 }

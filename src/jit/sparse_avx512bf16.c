@@ -35,14 +35,14 @@ enum {
 
 #define ZMM LACI_X86_ZMM
 
-static int64_t count_blocks(const laci_code_block *code_block) {
+static int64_t count_column_blocks(const laci_code_block *code_block) {
   return code_block->n_columns / BLOCK;
 }
 
-/* Returns the first block from `at` on in which a row keeps a column; count_blocks: there is
+/* Returns the first block from `at` on in which a row keeps a column; count_column_blocks: there is
  * none. */
 static int64_t find_next_kept_block(const laci_code_block *code_block, int64_t at) {
-  for (; at < count_blocks(code_block); at++) {
+  for (; at < count_column_blocks(code_block); at++) {
     const uint32_t *rows = code_block->rows + at * BLOCK;
     if (rows[0] | rows[1] | rows[2] | rows[3]) break;
   }
@@ -54,7 +54,7 @@ static int64_t find_next_kept_block(const laci_code_block *code_block, int64_t a
 static void write_block_load(laci_code *code, const laci_sparse_frame *f,
                              const laci_code_block *code_block, int64_t block, int to,
                              int64_t x_first) {
-  if (block == count_blocks(code_block)) return;
+  if (block == count_column_blocks(code_block)) return;
   for (int pair = 0; pair < 2; pair++) {
     const int64_t column = block * BLOCK + (int64_t)pair * 2;
     const int64_t at = (code_block->column_at[column] - x_first) * (int64_t)sizeof(float);
@@ -68,7 +68,7 @@ static void write_block_load(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-static void write_block_terms(laci_code *code, const uint32_t *rows, int from, int32_t *at) {
+static void write_dots_of_block(laci_code *code, const uint32_t *rows, int from, int32_t *at) {
   uint32_t twos[N_TWOS];
   const int second = from + 1, rotated = ACROSS + 5;
   laci_sparse_find_row_dots(rows, twos);
@@ -84,15 +84,15 @@ static void write_block_terms(laci_code *code, const uint32_t *rows, int from, i
 }
 
 /* Writes all terms. Each block is loaded before the dots of the previous one. */
-static void write_terms(laci_code *code, const laci_sparse_frame *f,
-                        const laci_code_block *code_block, int64_t x_first) {
+static void write_dots(laci_code *code, const laci_sparse_frame *f,
+                       const laci_code_block *code_block, int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
   int64_t block = find_next_kept_block(code_block, 0);
   write_block_load(code, f, code_block, block, FIRST, x_first);
-  for (int step = 0; block < count_blocks(code_block); step++) {
+  for (int step = 0; block < count_column_blocks(code_block); step++) {
     const int64_t next = find_next_kept_block(code_block, block + 1);
     write_block_load(code, f, code_block, next, FIRST + (step + 1) % 2 * 2, x_first);
-    write_block_terms(code, code_block->rows + block * BLOCK, FIRST + step % 2 * 2, &at);
+    write_dots_of_block(code, code_block->rows + block * BLOCK, FIRST + step % 2 * 2, &at);
     for (int64_t done = block * BLOCK; done < next * BLOCK; done++) {
       laci_sparse_write_prefetch(code, f, code_block, done + 1);
     }
@@ -100,7 +100,8 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-static laci_x86_memory rows_operand(laci_x86_reg base, const laci_sparse_frame *f, int row) {
+static laci_x86_memory memory_operand_of_rows(laci_x86_reg base, const laci_sparse_frame *f,
+                                              int row) {
   return laci_x86_at(base, (int32_t)(row / f->rows_each * f->row_stride * (int64_t)sizeof(float)));
 }
 
@@ -108,7 +109,8 @@ static void write_residual_addition(laci_code *code, const laci_sparse_frame *f,
                                     const laci_code_block *code_block) {
   for (int row = 0; row < code_block->n_rows; row += 2) {
     const int pairs = TAKEN + row % 4, halves = pairs + 1;
-    laci_x86_load_masked(code, pairs, LANES_MASK, rows_operand(LACI_SPARSE_WEIGHT, f, row));
+    laci_x86_load_masked(code, pairs, LANES_MASK,
+                         memory_operand_of_rows(LACI_SPARSE_WEIGHT, f, row));
     laci_x86_shift_left(code, halves, pairs, HALF_BITS);
     laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, halves);
     if (row + 1 == code_block->n_rows) continue;
@@ -119,8 +121,8 @@ static void write_residual_addition(laci_code *code, const laci_sparse_frame *f,
 
 /* Writes the code that converts two rows to bf16 (all words of one row, then all of the other) and
  * interleaves them. */
-static void write_row_stores(laci_code *code, const laci_sparse_frame *f,
-                             const laci_code_block *code_block) {
+static void write_stores_of_two_rows(laci_code *code, const laci_sparse_frame *f,
+                                     const laci_code_block *code_block) {
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(pairing));
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, laci_x86_at(LACI_X86_R8, 0));
   if (code_block->n_rows % 2) laci_x86_vector(code, ZMM, LACI_X86_PXOR, ZEROS, ZEROS, ZEROS);
@@ -128,7 +130,7 @@ static void write_row_stores(laci_code *code, const laci_sparse_frame *f,
     const int second = row + 1 < code_block->n_rows ? row + 1 : ZEROS;
     laci_x86_vector(code, ZMM, LACI_X86_CVTNE2PS2BF16, row, second, row);
     laci_x86_vector(code, ZMM, LACI_X86_PERMW, row, ORDER, row);
-    laci_x86_store_masked(code, row, LANES_MASK, rows_operand(LACI_SPARSE_AT, f, row));
+    laci_x86_store_masked(code, row, LANES_MASK, memory_operand_of_rows(LACI_SPARSE_AT, f, row));
   }
 }
 
@@ -137,20 +139,20 @@ void laci_sparse_write_avx512bf16(laci_code *code, const laci_sparse_frame *f,
   const int64_t first = find_next_kept_block(code_block, 0);
   int64_t x_first = 0;
   /* As in sparse_avx512.c: x points into the middle of what one byte of displacement reaches. */
-  if (first < count_blocks(code_block))
+  if (first < count_column_blocks(code_block))
     x_first = code_block->column_at[first * BLOCK] + 128 * (VECTOR / 4);
   laci_x86_load_word_mask(code, ODD, LACI_SPARSE_FIELD(odd_words));
   const size_t loop = laci_sparse_write_tile_start(
       code, (int32_t)(x_first * (int64_t)sizeof(float)), LACI_SPARSE_REACH);
   laci_sparse_write_initial_sums_zmm(code, code_block);
   laci_sparse_write_prefetch_start(code, f, code_block);
-  write_terms(code, f, code_block, x_first);
+  write_dots(code, f, code_block, x_first);
   if (code_block->last) {
     laci_sparse_write_results_start(code, f->after.residual);
     laci_sparse_write_lane_mask_load(code);
     if (f->after.residual) write_residual_addition(code, f, code_block);
     laci_sparse_write_clip_zmm(code, f, code_block);
-    write_row_stores(code, f, code_block);
+    write_stores_of_two_rows(code, f, code_block);
   }
   laci_sparse_write_end_of_tile_zmm(code, f, code_block, loop);
 }

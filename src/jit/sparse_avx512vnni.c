@@ -41,20 +41,21 @@ enum {
 #define ZMM LACI_X86_ZMM
 #define CONSTANT(base, name) laci_x86_at(base, (int32_t)offsetof(laci_int8x4_constants, name))
 
-static int64_t count_int8x8(const laci_code_block *code_block) {
+static int64_t count_int8x8_of_block(const laci_code_block *code_block) {
   return code_block->n_columns / INT8X8;
 }
 
-static uint32_t union_of_rows(const uint32_t *rows, int n) {
+static uint32_t union_of_row_bits(const uint32_t *rows, int n) {
   uint32_t any = 0;
   for (int at = 0; at < n; at++) any |= rows[at];
   return any;
 }
 
-/* Returns the first int8x8 from `at` on in which a row keeps a column; count_int8x8: there is
- * none. */
+/* Returns the first int8x8 from `at` on in which a row keeps a column; count_int8x8_of_block: there
+ * is none. */
 static int64_t find_next_kept_int8x8(const laci_code_block *code_block, int64_t at) {
-  while (at < count_int8x8(code_block) && !union_of_rows(code_block->rows + at * INT8X8, INT8X8))
+  while (at < count_int8x8_of_block(code_block) &&
+         !union_of_row_bits(code_block->rows + at * INT8X8, INT8X8))
     at++;
   return at;
 }
@@ -65,7 +66,7 @@ static void write_int8x8_load(laci_code *code, const laci_sparse_frame *f,
                               const laci_code_block *code_block, int64_t int8x8, int64_t x_first) {
   for (int int8x4 = 0; int8x4 < INT8X8 / INT8X4; int8x4++) {
     const int64_t column = int8x8 * INT8X8 + (int64_t)int8x4 * INT8X4;
-    if (!union_of_rows(code_block->rows + column, INT8X4)) continue;
+    if (!union_of_row_bits(code_block->rows + column, INT8X4)) continue;
     const int64_t at = (code_block->column_at[column] - x_first) * (int64_t)sizeof(float);
     laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, A + int8x4, 0,
                            laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
@@ -87,8 +88,8 @@ static int write_rotation_of_a(laci_code *code, int order) {
   return to;
 }
 
-static void write_int8x8_terms(laci_code *code, const laci_sparse_frame *f, const uint32_t *kept,
-                               int32_t *at) {
+static void write_dots_of_int8x8(laci_code *code, const laci_sparse_frame *f, const uint32_t *kept,
+                                 int32_t *at) {
   uint32_t rows[N_NUMBERS];
   int a = A, next = 0, order = 0;
   bool rotated = false;
@@ -108,14 +109,14 @@ static void write_int8x8_terms(laci_code *code, const laci_sparse_frame *f, cons
   }
 }
 
-static void write_terms(laci_code *code, const laci_sparse_frame *f,
-                        const laci_code_block *code_block, int64_t x_first) {
+static void write_dots(laci_code *code, const laci_sparse_frame *f,
+                       const laci_code_block *code_block, int64_t x_first) {
   int32_t at = -LACI_SPARSE_REACH;
   int64_t int8x8 = find_next_kept_int8x8(code_block, 0);
-  while (int8x8 < count_int8x8(code_block)) {
+  while (int8x8 < count_int8x8_of_block(code_block)) {
     const int64_t next = find_next_kept_int8x8(code_block, int8x8 + 1);
     write_int8x8_load(code, f, code_block, int8x8, x_first);
-    write_int8x8_terms(code, f, code_block->rows + int8x8 * INT8X8, &at);
+    write_dots_of_int8x8(code, f, code_block->rows + int8x8 * INT8X8, &at);
     for (int64_t done = int8x8 * INT8X8; done < next * INT8X8; done++) {
       laci_sparse_write_prefetch(code, f, code_block, done + 1);
     }
@@ -123,11 +124,12 @@ static void write_terms(laci_code *code, const laci_sparse_frame *f,
   }
 }
 
-static laci_x86_memory rows_operand(laci_x86_reg base, const laci_sparse_frame *f, int row) {
+static laci_x86_memory memory_operand_of_rows(laci_x86_reg base, const laci_sparse_frame *f,
+                                              int row) {
   return laci_x86_at(base, (int32_t)(row / INT8X4 * f->row_stride * (int64_t)sizeof(float)));
 }
 
-static void append_broadcast(laci_code *code, int to, laci_x86_memory from) {
+static void write_broadcast_load(laci_code *code, int to, laci_x86_memory from) {
   laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, to, 0, from);
 }
 
@@ -135,12 +137,12 @@ static void append_broadcast(laci_code *code, int to, laci_x86_memory from) {
 static void write_constant_loads(laci_code *code, const laci_sparse_frame *f) {
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(int8x4));
   laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, CONSTANT(LACI_X86_RDX, together));
-  append_broadcast(code, ZERO, LACI_SPARSE_FIELD(zero_words));
-  if (f->after.low) append_broadcast(code, LOW, LACI_SPARSE_FIELD(low_bytes));
-  append_broadcast(code, MOST, LACI_SPARSE_FIELD(most));
+  write_broadcast_load(code, ZERO, LACI_SPARSE_FIELD(zero_words));
+  if (f->after.low) write_broadcast_load(code, LOW, LACI_SPARSE_FIELD(low_bytes));
+  write_broadcast_load(code, MOST, LACI_SPARSE_FIELD(most));
   if (!f->after.residual) return;
-  append_broadcast(code, BYTE, CONSTANT(LACI_X86_RDX, byte));
-  append_broadcast(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
+  write_broadcast_load(code, BYTE, CONSTANT(LACI_X86_RDX, byte));
+  write_broadcast_load(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
 }
 
 static void write_residual_addition(laci_code *code, int row) {
@@ -158,7 +160,7 @@ static void write_residual_addition(laci_code *code, int row) {
 
 /* Converts the numbers of four rows to bytes: first row after row, then interleaved lane by
  * lane. */
-static void write_row_packing(laci_code *code, const laci_sparse_frame *f, int row) {
+static void write_conversion_to_bytes(laci_code *code, const laci_sparse_frame *f, int row) {
   laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row, row, row + 1);
   laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row + 2, row + 2, row + 3);
   laci_x86_vector(code, ZMM, LACI_X86_PADDSW, row, row, ZERO);
@@ -168,15 +170,16 @@ static void write_row_packing(laci_code *code, const laci_sparse_frame *f, int r
   laci_x86_vector(code, ZMM, LACI_X86_PSHUFB, row, row, ORDER);
 }
 
-static void write_results(laci_code *code, const laci_sparse_frame *f,
-                          const laci_code_block *code_block) {
+static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block) {
   laci_sparse_write_results_start(code, f->after.residual);
   laci_sparse_write_lane_mask_load(code);
   write_constant_loads(code, f);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(scale));
   for (int first = 0; first < code_block->n_rows; first += INT8X4) {
     if (f->after.residual) {
-      laci_x86_load_masked(code, RESIDUAL, LANES_MASK, rows_operand(LACI_SPARSE_WEIGHT, f, first));
+      laci_x86_load_masked(code, RESIDUAL, LANES_MASK,
+                           memory_operand_of_rows(LACI_SPARSE_WEIGHT, f, first));
     }
     for (int row = first; row < first + INT8X4; row++) {
       if (row >= code_block->n_rows) {
@@ -192,8 +195,9 @@ static void write_results(laci_code *code, const laci_sparse_frame *f,
       laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, MOST, row);
       laci_x86_vector(code, ZMM, LACI_X86_CVTPS2DQ, row, 0, row);
     }
-    write_row_packing(code, f, first);
-    laci_x86_store_masked(code, first, LANES_MASK, rows_operand(LACI_SPARSE_AT, f, first));
+    write_conversion_to_bytes(code, f, first);
+    laci_x86_store_masked(code, first, LANES_MASK,
+                          memory_operand_of_rows(LACI_SPARSE_AT, f, first));
   }
 }
 
@@ -202,7 +206,7 @@ void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
   int64_t x_first = 0;
   /* As in sparse_avx512.c: x points into the middle of what one byte of displacement reaches. */
   for (int64_t column = 0; column < code_block->n_columns; column += INT8X4) {
-    if (!union_of_rows(code_block->rows + column, INT8X4)) continue;
+    if (!union_of_row_bits(code_block->rows + column, INT8X4)) continue;
     x_first = code_block->column_at[column] + 128 * (VECTOR / 4);
     break;
   }
@@ -216,7 +220,7 @@ void laci_sparse_write_avx512vnni(laci_code *code, const laci_sparse_frame *f,
   laci_sparse_write_initial_sums_zmm(code, code_block);
   laci_sparse_write_prefetch_start(code, f, code_block);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(int8x4));
-  write_terms(code, f, code_block, x_first);
-  if (code_block->last) write_results(code, f, code_block);
+  write_dots(code, f, code_block, x_first);
+  if (code_block->last) write_result_stores(code, f, code_block);
   laci_sparse_write_end_of_tile_zmm(code, f, code_block, loop);
 }

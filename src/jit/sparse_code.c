@@ -99,8 +99,8 @@ static double estimate_cycles_of_cut(const laci_sparse_product *p, int64_t n_til
 
 /* Chooses the number of chunks and groups, all about equally large, so that all threads have about
  * the same work. */
-static void choose_division(const laci_sparse_product *p, int64_t n_tiles, int n_threads,
-                            laci_sparse_cut *cut) {
+static void choose_groups_and_chunks(const laci_sparse_product *p, int64_t n_tiles, int n_threads,
+                                     laci_sparse_cut *cut) {
   const int64_t least_groups = laci_ceil_div(p->rows_together, cut->rows);
   const int64_t least_chunks = laci_ceil_div(n_tiles, cut->chunk_tiles);
   int64_t n_groups = least_groups, n_chunks = least_chunks;
@@ -152,12 +152,13 @@ laci_sparse_cut laci_sparse_choose_cut(const laci_sparse_product *p, laci_jit_is
   cut.chunk_tiles = (int)(n_tiles < tiles ? n_tiles : tiles);
   cut.columns_first = each > (double)(p->n_rows * LANES);
   cut.x_prefetch_distance = find_prefetch_distance(extent, reuse);
-  choose_division(p, n_tiles, extent->n_threads, &cut);
+  choose_groups_and_chunks(p, n_tiles, extent->n_threads, &cut);
   cut.one_lane = is_one_lane_faster(extent, isa, &cut);
   return cut;
 }
 
-static lac_status check_product(const laci_sparse_product *p, laci_jit_isa isa, lac_error *err) {
+static lac_status check_product_has_code(const laci_sparse_product *p, laci_jit_isa isa,
+                                         lac_error *err) {
   if (p->neighbour && isa != LACI_JIT_AVX512) {
     return laci_fail(err, LAC_UNSUPPORTED,
                      "a sparse product's code: rows of pixels without zeros between them");
@@ -220,7 +221,7 @@ static lac_status generate_code_blocks(const laci_sparse_product *p,
   assert(!options->cut.one_lane || options->isa == LACI_JIT_AVX512);
   code->row_stride = p->row_stride;
   code->values = p->values;
-  lac_status st = check_product(p, options->isa, err);
+  lac_status st = check_product_has_code(p, options->isa, err);
   if (!st) st = laci_sparse_plan_init(p, code->cut, code->pool, &code->plan, err);
   const size_t n_terms = st ? 0 : (size_t)plan->n_terms;
   const size_t after = code->cut.one_lane ? LACI_ONE_LANE_PADDING : READ_AFTER;
@@ -425,7 +426,7 @@ static void run_one_lane_tile(const job *j, const position *t, int64_t next_code
 }
 
 /* Returns the number of tiles of a chunk. */
-static int64_t count_tiles(const job *j, int64_t chunk) {
+static int64_t count_tiles_of_chunk(const job *j, int64_t chunk) {
   const int64_t most = j->code->cut.chunk_tiles, left = j->n_tiles - chunk * most;
   return left < most ? left : most;
 }
@@ -433,19 +434,19 @@ static int64_t count_tiles(const job *j, int64_t chunk) {
 /* Is the chunk's last tile computed separately, as a one-lane tile? */
 static bool has_one_lane_tile_at_end(const job *j, const position *t) {
   enum { LEAST_ROWS = LACI_ONE_LANE_ROWS / LANES };
-  const int64_t last = t->chunk * j->code->cut.chunk_tiles + count_tiles(j, t->chunk) - 1;
+  const int64_t last = t->chunk * j->code->cut.chunk_tiles + count_tiles_of_chunk(j, t->chunk) - 1;
   return j->code->one_lane.n && t->group->n_rows >= LEAST_ROWS &&
          laci_sparse_is_one_lane(&j->tiles[last]);
 }
 
-static void run_code_block(const job *j, const position *t, int64_t next_code_block) {
+static void run_code_block_over_chunk(const job *j, const position *t, int64_t next_code_block) {
   const bool one_lane = has_one_lane_tile_at_end(j, t);
-  const int64_t n = count_tiles(j, t->chunk) - (one_lane ? 1 : 0);
+  const int64_t n = count_tiles_of_chunk(j, t->chunk) - (one_lane ? 1 : 0);
   if (one_lane) run_one_lane_tile(j, t, next_code_block, n);
   if (n) run_generated_code(j, t, next_code_block, n);
 }
 
-static void prefetch_bytes(const void *from, size_t bytes) {
+static void prefetch_memory(const void *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += LACI_SPARSE_LINE) {
     __builtin_prefetch((const char *)from + at, 0, 2); /* into the second-level cache */
   }
@@ -453,37 +454,37 @@ static void prefetch_bytes(const void *from, size_t bytes) {
 
 /* Prefetches a thread's first code block, since no earlier one has done so. The weights take at
  * most half as much memory as the code. */
-static void prefetch_block(const laci_sparse_code *code, int64_t code_block) {
+static void prefetch_first_code_block(const laci_sparse_code *code, int64_t code_block) {
   const size_t bytes = code->entry[code_block + 1] - code->entry[code_block];
-  prefetch_bytes(laci_code_cache_find_function(code->cache, code->entry[code_block]), bytes);
-  prefetch_bytes(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
+  prefetch_memory(laci_code_cache_find_function(code->cache, code->entry[code_block]), bytes);
+  prefetch_memory(code->weight + code->plan.code_blocks[code_block].weight_first, bytes / 2);
 }
 
 /* Runs the pending code block, which prefetches the code of the next one; then the next one becomes
  * the pending one. */
-static void run_pending_block(const job *j, position *pending, position next) {
+static void run_pending_code_block(const job *j, position *pending, position next) {
   if (pending->group)
-    run_code_block(j, pending, next.group ? next.code_block : pending->code_block);
-  else prefetch_block(j->code, next.code_block);
+    run_code_block_over_chunk(j, pending, next.group ? next.code_block : pending->code_block);
+  else prefetch_first_code_block(j->code, next.code_block);
   *pending = next;
 }
 
 /* Runs groups [first, last) over a chunk, group by group. of: the chunk and its scratch. */
-static void run_group_by_group(const job *j, position *pending, int64_t first, int64_t last,
-                               position of) {
+static void run_row_groups_in_order(const job *j, position *pending, int64_t first, int64_t last,
+                                    position of) {
   for (int64_t at = first; at < last; at++) {
     of.group = &j->code->plan.groups[at];
     for (of.code_block = of.group->block_first; of.code_block < of.group->block_last;
          of.code_block++) {
-      run_pending_block(j, pending, of);
+      run_pending_code_block(j, pending, of);
     }
   }
 }
 
 /* Runs groups [first, last) over a chunk, columns by columns, so that what a code block reads of x
  * is still in the cache when the next group reads it. */
-static void run_columns_first(const job *j, position *pending, int64_t first, int64_t last,
-                              position of) {
+static void run_row_groups_columns_first(const job *j, position *pending, int64_t first,
+                                         int64_t last, position of) {
   float *sums = of.sums;
   bool more = true;
   for (int64_t step = 0; more; step++) {
@@ -494,14 +495,14 @@ static void run_columns_first(const job *j, position *pending, int64_t first, in
       if (of.code_block >= of.group->block_last) continue;
       more = true;
       of.sums = sums + (size_t)(at - first) * sum_floats_per_group(j->code);
-      run_pending_block(j, pending, of);
+      run_pending_code_block(j, pending, of);
     }
   }
 }
 
 /* Runs items [begin, end), which are in the order (chunk, group): consecutive items of a thread
  * share tiles. */
-static void run_chunk_items(int64_t begin, int64_t end, void *context) {
+static void run_row_group_items(int64_t begin, int64_t end, void *context) {
   const job *j = context;
   const int64_t n_groups = j->code->plan.n_groups;
   for (int64_t part = begin; part < end; part++) {
@@ -514,12 +515,12 @@ static void run_chunk_items(int64_t begin, int64_t end, void *context) {
       const position of = {.chunk = chunk, .sums = sums, .one_lane = &one_lane};
       next = after < last ? after : last;
       if (j->code->cut.columns_first) {
-        run_columns_first(j, &pending, item % n_groups, next - chunk * n_groups, of);
+        run_row_groups_columns_first(j, &pending, item % n_groups, next - chunk * n_groups, of);
       } else {
-        run_group_by_group(j, &pending, item % n_groups, next - chunk * n_groups, of);
+        run_row_groups_in_order(j, &pending, item % n_groups, next - chunk * n_groups, of);
       }
     }
-    run_pending_block(j, &pending, (position){.group = NULL});
+    run_pending_code_block(j, &pending, (position){.group = NULL});
   }
 }
 
@@ -531,5 +532,5 @@ void laci_sparse_code_run(const laci_sparse_code *code, const laci_sparse_operan
   assert(code->functions || (o->n_functions == 0 && !o->residual_last));
   j.n_items = (n_tiles + chunk - 1) / chunk * code->plan.n_groups;
   j.n_parts = laci_pool_threads(pool) < j.n_items ? laci_pool_threads(pool) : j.n_items;
-  laci_pool_for(pool, j.n_parts, 1, run_chunk_items, &j);
+  laci_pool_for(pool, j.n_parts, 1, run_row_group_items, &j);
 }

@@ -35,13 +35,13 @@ void laci_sparse_write_results_start(laci_code *code, bool residual) {
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AT, sizeof(float), 0});
 }
 
-static bool needs_residual(const laci_sparse_frame *f, const laci_code_block *code_block) {
+static bool adds_residual(const laci_sparse_frame *f, const laci_code_block *code_block) {
   return f->after.residual && code_block->last;
 }
 
 void laci_sparse_write_prefetch_start(laci_code *code, const laci_sparse_frame *f,
                                       const laci_code_block *code_block) {
-  if (!needs_residual(f, code_block)) return;
+  if (!adds_residual(f, code_block)) return;
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(residual));
   laci_x86_load(code, LACI_SPARSE_AHEAD_RESIDUAL, TILE_FIELD(out));
   laci_x86_lea(code, LACI_SPARSE_AHEAD_RESIDUAL,
@@ -53,7 +53,7 @@ typedef struct due_lines {
   int64_t first, last;
 } due_lines;
 
-static due_lines find_due_lines(int64_t n, int64_t done, int64_t n_columns) {
+static due_lines lines_due_at_column(int64_t n, int64_t done, int64_t n_columns) {
   return (due_lines){(done - 1) * n / n_columns, done * n / n_columns};
 }
 
@@ -67,12 +67,12 @@ void laci_sparse_write_prefetch(laci_code *code, const laci_sparse_frame *f,
                                 const laci_code_block *code_block, int64_t done) {
   const int64_t n = code_block->n_columns;
   write_line_prefetches(code, LACI_SPARSE_AHEAD_CODE,
-                        find_due_lines(f->prefetch.n_code_lines, done, n));
+                        lines_due_at_column(f->prefetch.n_code_lines, done, n));
   write_line_prefetches(code, LACI_SPARSE_AHEAD_WEIGHT,
-                        find_due_lines(f->prefetch.n_weight_lines, done, n));
-  if (!needs_residual(f, code_block)) return;
+                        lines_due_at_column(f->prefetch.n_weight_lines, done, n));
+  if (!adds_residual(f, code_block)) return;
   const due_lines vectors =
-      find_due_lines(laci_ceil_div(code_block->n_rows, f->rows_each), done, n);
+      lines_due_at_column(laci_ceil_div(code_block->n_rows, f->rows_each), done, n);
   for (int64_t vector = vectors.first; vector < vectors.last; vector++) {
     const int64_t at = vector * f->row_stride * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AHEAD_RESIDUAL, (int32_t)at));

@@ -79,7 +79,7 @@ static void write_prefetch(laci_code *code, const laci_sparse_frame *f, int64_t 
 }
 
 /* Writes the n-th term: multiplies a column by the weight of a row. */
-static void write_term(laci_code *code, int row, int64_t n) {
+static void write_multiply_add(laci_code *code, int row, int64_t n) {
   const int weight = WEIGHTS + (int)(n / QUARTERS % QUARTERS), lane = (int)(n % QUARTERS);
   if (lane == 0) laci_arm64_load_next(code, weight, WEIGHT);
   for (int quarter = 0; quarter < QUARTERS; quarter++) {
@@ -87,14 +87,15 @@ static void write_term(laci_code *code, int row, int64_t n) {
   }
 }
 
-static void write_terms(laci_code *code, const laci_sparse_frame *f,
-                        const laci_code_block *code_block) {
+static void write_multiply_adds(laci_code *code, const laci_sparse_frame *f,
+                                const laci_code_block *code_block) {
   int64_t n = 0;
   for (int64_t column = 0; column < code_block->n_columns; column++) {
     const uint32_t rows = code_block->rows[column];
     write_prefetch(code, f, code_block->n_columns, column + 1);
     if (rows) write_column_load(code, code_block->column_at[column]);
-    for (uint32_t left = rows; left; left &= left - 1) write_term(code, __builtin_ctz(left), n++);
+    for (uint32_t left = rows; left; left &= left - 1)
+      write_multiply_add(code, __builtin_ctz(left), n++);
   }
 }
 
@@ -118,6 +119,6 @@ void laci_sparse_write_neon(laci_code *code, const laci_sparse_frame *f,
                             const laci_code_block *code_block) {
   const size_t loop = write_tile_start(code);
   write_initial_sums(code, code_block);
-  write_terms(code, f, code_block);
+  write_multiply_adds(code, f, code_block);
   write_end_of_tile(code, f, code_block, loop);
 }

@@ -54,7 +54,8 @@ static void find_group_columns(const laci_sparse_product *p, laci_sparse_group *
   group->n_columns = first < last ? last - first : 0;
 }
 
-static int64_t count_kept(const laci_sparse_plan *plan, const laci_sparse_group *group) {
+static int64_t count_kept_weights_of_group(const laci_sparse_plan *plan,
+                                           const laci_sparse_group *group) {
   return plan->row_begin[group->row_first + group->n_rows] - plan->row_begin[group->row_first];
 }
 
@@ -62,7 +63,7 @@ static int64_t count_kept(const laci_sparse_plan *plan, const laci_sparse_group 
  * keeps weights. A group without weights has one empty code block, which stores the bias. */
 static int64_t max_code_blocks(const laci_sparse_plan *plan, const laci_sparse_group *group,
                                int64_t terms) {
-  const int64_t kept = count_kept(plan, group);
+  const int64_t kept = count_kept_weights_of_group(plan, group);
   return kept > terms ? laci_ceil_div(kept, terms) : 1;
 }
 
@@ -87,7 +88,7 @@ typedef struct marking {
   const laci_sparse_plan *plan;
 } marking;
 
-static void mark_kept_columns(int64_t begin, int64_t end, void *context) {
+static void mark_kept_columns_of_groups(int64_t begin, int64_t end, void *context) {
   const marking *m = context;
   for (int64_t at = begin; at < end; at++) {
     const laci_sparse_group *group = &m->plan->groups[at];
@@ -102,7 +103,7 @@ static void mark_kept_columns(int64_t begin, int64_t end, void *context) {
 }
 
 /* Returns the number of terms of a block of columns. */
-static int64_t count_terms(const laci_sparse_plan *plan, const uint32_t *rows) {
+static int64_t count_terms_of_columns(const laci_sparse_plan *plan, const uint32_t *rows) {
   uint32_t twos[LACI_SPARSE_N_DOTS];
   int64_t n = 0;
   if (plan->values == LACI_SPARSE_F32) return __builtin_popcount(rows[0]);
@@ -120,7 +121,7 @@ static int64_t count_terms(const laci_sparse_plan *plan, const uint32_t *rows) {
 static int64_t count_group_terms(const laci_sparse_plan *plan, const laci_sparse_group *group) {
   int64_t n = 0;
   for (int64_t column = 0; column < group->n_columns; column += columns_per_block(plan->values)) {
-    n += count_terms(plan, plan->rows + group->rows_at + column);
+    n += count_terms_of_columns(plan, plan->rows + group->rows_at + column);
   }
   return n;
 }
@@ -135,7 +136,7 @@ static void divide_group_into_blocks(laci_sparse_plan *plan, laci_sparse_group *
   int64_t begin = 0, taken = 0, left = terms;
   group->block_first = plan->n_code_blocks;
   for (int64_t column = 0; column < group->n_columns; column += block) {
-    taken += count_terms(plan, plan->rows + group->rows_at + column);
+    taken += count_terms_of_columns(plan, plan->rows + group->rows_at + column);
     if (taken < each && taken < left) continue;
     plan->code_blocks[plan->n_code_blocks++] =
         (laci_sparse_columns){begin, column + block, plan->n_terms + terms - left};
@@ -162,7 +163,7 @@ lac_status laci_sparse_plan_init(const laci_sparse_product *p, laci_sparse_cut c
     return laci_fail_memory(err, "the plan of a sparse product's code");
   }
   marking m = {p, plan};
-  laci_pool_for(pool, plan->n_groups, 1, mark_kept_columns, &m);
+  laci_pool_for(pool, plan->n_groups, 1, mark_kept_columns_of_groups, &m);
   for (int64_t at = 0; at < plan->n_groups; at++)
     divide_group_into_blocks(plan, &plan->groups[at], cut.terms);
   return LAC_OK;
@@ -251,8 +252,8 @@ typedef struct ordering {
 } ordering;
 
 /* Writes the weights of a block of columns. */
-static float *write_ordered_weights(const ordering *o, const uint32_t *rows, weights *w,
-                                    float *to) {
+static float *order_weights_of_columns(const ordering *o, const uint32_t *rows, weights *w,
+                                       float *to) {
   static const int32_t nowhere = LACI_SPARSE_NO_SOURCE;
   float nothing;
   switch (o->plan->values) {
@@ -264,7 +265,7 @@ static float *write_ordered_weights(const ordering *o, const uint32_t *rows, wei
   return o->halves ? write_bf16_halves(rows, nothing, w, to) : write_bf16_weights(rows, w, to);
 }
 
-static void order_block_range(int64_t begin, int64_t end, void *context) {
+static void order_weights_of_groups(int64_t begin, int64_t end, void *context) {
   const ordering *o = context;
   const laci_sparse_plan *plan = o->plan;
   for (int64_t at = begin; at < end; at++) {
@@ -276,7 +277,7 @@ static void order_block_range(int64_t begin, int64_t end, void *context) {
     weights w;
     for (int row = 0; row < group->n_rows; row++) w.next[row] = o->weight + row_begin[row];
     for (int64_t column = 0; column < group->n_columns; column += columns_per_block(plan->values)) {
-      to = write_ordered_weights(o, rows + column, &w, to);
+      to = order_weights_of_columns(o, rows + column, &w, to);
     }
   }
 }
@@ -284,7 +285,7 @@ static void order_block_range(int64_t begin, int64_t end, void *context) {
 void laci_sparse_plan_order_weights(const laci_sparse_plan *plan, const float *weight,
                                     laci_pool *pool, float *to) {
   ordering o = {.plan = plan, .weight = weight, .to = to};
-  laci_pool_for(pool, plan->n_groups, 1, order_block_range, &o);
+  laci_pool_for(pool, plan->n_groups, 1, order_weights_of_groups, &o);
 }
 
 /* Orders indices by the functions that order weights, which only move bits. */
@@ -301,7 +302,7 @@ lac_status laci_sparse_plan_order_places(const laci_sparse_plan *plan,
     memcpy(weight, from->at, (size_t)from->n * sizeof *weight);
     ordering o = {
         .plan = plan, .weight = weight, .to = ordered, .halves = plan->values == LACI_SPARSE_BF16};
-    laci_pool_for(pool, plan->n_groups, 1, order_block_range, &o);
+    laci_pool_for(pool, plan->n_groups, 1, order_weights_of_groups, &o);
     memcpy(to->at, ordered, (size_t)to->n * sizeof *to->at);
   } else {
     laci_free(to->at);

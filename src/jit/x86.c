@@ -48,8 +48,10 @@ static inline void append_word(instruction *l, uint32_t bytes) {
   l->n += 4;
 }
 
-static unsigned get_bit(int number, int at) { return (unsigned)number >> at & 1U; }
-static unsigned inverted_bit(int number, int at) { return get_bit(number, at) ^ 1U; }
+static unsigned bit_of_number(int number, int at) { return (unsigned)number >> at & 1U; }
+static unsigned inverted_bit_of_number(int number, int at) {
+  return bit_of_number(number, at) ^ 1U;
+}
 
 static int index_number_or_0(laci_x86_memory m) {
   return m.index == LACI_X86_NONE ? 0 : (int)m.index;
@@ -81,13 +83,13 @@ static inline void append_register_operands(instruction *l, int reg, int rm) {
 /* ---- general registers ---- */
 
 static inline void append_rex(instruction *l, bool wide, int reg, int index, int base) {
-  unsigned rex = 0x40U | (unsigned)wide << 3 | get_bit(reg, 3) << 2 | get_bit(index, 3) << 1 |
-                 get_bit(base, 3);
+  unsigned rex = 0x40U | (unsigned)wide << 3 | bit_of_number(reg, 3) << 2 |
+                 bit_of_number(index, 3) << 1 | bit_of_number(base, 3);
   if (rex != 0x40U) append_byte(l, rex);
 }
 
-static void append_with_memory(laci_code *code, unsigned opcode, laci_x86_reg reg,
-                               laci_x86_memory m) {
+static void append_instruction_with_memory(laci_code *code, unsigned opcode, laci_x86_reg reg,
+                                           laci_x86_memory m) {
   instruction l;
   begin_instruction(code, &l);
   append_rex(&l, true, (int)reg, index_number_or_0(m), (int)m.base);
@@ -96,7 +98,7 @@ static void append_with_memory(laci_code *code, unsigned opcode, laci_x86_reg re
   finish_instruction(code, &l);
 }
 
-static void append_with_registers(laci_code *code, unsigned opcode, int reg, int rm) {
+static void append_instruction_with_registers(laci_code *code, unsigned opcode, int reg, int rm) {
   instruction l;
   begin_instruction(code, &l);
   append_rex(&l, true, reg, 0, rm);
@@ -106,19 +108,19 @@ static void append_with_registers(laci_code *code, unsigned opcode, int reg, int
 }
 
 void laci_x86_load(laci_code *code, laci_x86_reg to, laci_x86_memory from) {
-  append_with_memory(code, 0x8B, to, from);
+  append_instruction_with_memory(code, 0x8B, to, from);
 }
 
 void laci_x86_lea(laci_code *code, laci_x86_reg to, laci_x86_memory address) {
-  append_with_memory(code, 0x8D, to, address);
+  append_instruction_with_memory(code, 0x8D, to, address);
 }
 
 void laci_x86_move(laci_code *code, laci_x86_reg to, laci_x86_reg from) {
-  append_with_registers(code, 0x8B, (int)to, (int)from);
+  append_instruction_with_registers(code, 0x8B, (int)to, (int)from);
 }
 
 void laci_x86_compare(laci_code *code, laci_x86_reg left, laci_x86_reg right) {
-  append_with_registers(code, 0x3B, (int)left, (int)right);
+  append_instruction_with_registers(code, 0x3B, (int)left, (int)right);
 }
 
 void laci_x86_add(laci_code *code, laci_x86_reg to, int32_t number) {
@@ -225,7 +227,8 @@ typedef struct operands {
 } operands;
 
 static inline void append_vex(instruction *l, const encoding *e, operands o, bool wide) {
-  const unsigned first = inverted_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | e->map;
+  const unsigned first =
+      inverted_bit_of_number(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 | e->map;
   const unsigned second =
       (unsigned)e->w << 7 | (~(unsigned)o.a & 15U) << 3 | (unsigned)wide << 2 | e->pp;
   append_word(l, 0xC4U | first << 8 | second << 16 | (unsigned)e->opcode << 24);
@@ -239,11 +242,11 @@ typedef struct extras {
 } extras;
 
 static inline void append_evex(instruction *l, const encoding *e, operands o, extras how) {
-  const unsigned first = inverted_bit(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 |
-                         inverted_bit(o.reg, 4) << 4 | e->map;
+  const unsigned first = inverted_bit_of_number(o.reg, 3) << 7 | o.not_x << 6 | o.not_b << 5 |
+                         inverted_bit_of_number(o.reg, 4) << 4 | e->map;
   const unsigned second = (unsigned)e->w << 7 | (~(unsigned)o.a & 15U) << 3 | 4U | e->pp;
   const unsigned third = (unsigned)how.zero << 7 | 2U << 5 | (unsigned)how.broadcast << 4 |
-                         inverted_bit(o.a, 4) << 3 | (unsigned)how.k;
+                         inverted_bit_of_number(o.a, 4) << 3 | (unsigned)how.k;
   append_word(l, 0x62U | first << 8 | second << 16 | third << 24);
   append_byte(l, e->opcode);
 }
@@ -253,8 +256,8 @@ static void append_evex_with_memory(laci_code *code, laci_x86_op op, operands o,
   const encoding *e = &encodings[op];
   instruction l;
   begin_instruction(code, &l);
-  o.not_x = inverted_bit(index_number_or_0(m), 3);
-  o.not_b = inverted_bit((int)m.base, 3);
+  o.not_x = inverted_bit_of_number(index_number_or_0(m), 3);
+  o.not_b = inverted_bit_of_number((int)m.base, 3);
   append_evex(&l, e, o, how);
   append_memory_operand(&l, o.reg, m, how.broadcast ? 4 : e->unit);
   finish_instruction(code, &l);
@@ -264,15 +267,15 @@ static void append_evex_with_registers(laci_code *code, const encoding *e, opera
                                        extras how) {
   instruction l;
   begin_instruction(code, &l);
-  o.not_x = inverted_bit(rm, 4);
-  o.not_b = inverted_bit(rm, 3);
+  o.not_x = inverted_bit_of_number(rm, 4);
+  o.not_b = inverted_bit_of_number(rm, 3);
   append_evex(&l, e, o, how);
   append_register_operands(&l, o.reg, rm);
   finish_instruction(code, &l);
 }
 
 void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a, int b) {
-  const operands o = {to, a, 1, inverted_bit(b, 3)};
+  const operands o = {to, a, 1, inverted_bit_of_number(b, 3)};
   if (width == LACI_X86_ZMM) {
     append_evex_with_registers(code, &encodings[op], o, b, (extras){0});
     return;
@@ -286,7 +289,8 @@ void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int 
 
 void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
                             laci_x86_memory b) {
-  operands o = {to, a, inverted_bit(index_number_or_0(b), 3), inverted_bit((int)b.base, 3)};
+  operands o = {to, a, inverted_bit_of_number(index_number_or_0(b), 3),
+                inverted_bit_of_number((int)b.base, 3)};
   if (width == LACI_X86_ZMM) {
     append_evex_with_memory(code, op, o, b, (extras){0});
     return;
@@ -305,7 +309,7 @@ void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x8
 /* Returns the bits that differ between a multiply-add into register acc and one into register 0:
  * bits of EVEX's first byte and of ModRM. */
 static uint64_t encode_accumulator(int acc) {
-  const unsigned prefix = get_bit(acc, 3) << 7 | get_bit(acc, 4) << 4;
+  const unsigned prefix = bit_of_number(acc, 3) << 7 | bit_of_number(acc, 4) << 4;
   return (uint64_t)prefix << 8 | ((uint64_t)acc & 7U) << (40 + 3);
 }
 
@@ -325,7 +329,8 @@ void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, 
   begin_instruction(code, &l);
   uint64_t same = 0;
   append_evex(&l, &encodings[op],
-              (operands){0, a, inverted_bit(index_number_or_0(b), 3), inverted_bit((int)b.base, 3)},
+              (operands){0, a, inverted_bit_of_number(index_number_or_0(b), 3),
+                         inverted_bit_of_number((int)b.base, 3)},
               (extras){.broadcast = true});
   append_memory_operand(&l, 0, b, 4);
   const int step_at = 8 * (l.n - 1);
@@ -352,10 +357,10 @@ void laci_x86_store_masked(laci_code *code, int from, int k, laci_x86_memory to)
 static void append_mask_load(laci_code *code, const encoding *e, int k, laci_x86_memory from) {
   instruction l;
   begin_instruction(code, &l);
-  append_vex(
-      &l, e,
-      (operands){k, 0, inverted_bit(index_number_or_0(from), 3), inverted_bit((int)from.base, 3)},
-      false);
+  append_vex(&l, e,
+             (operands){k, 0, inverted_bit_of_number(index_number_or_0(from), 3),
+                        inverted_bit_of_number((int)from.base, 3)},
+             false);
   append_memory_operand(&l, k, from, 1);
   finish_instruction(code, &l);
 }
@@ -393,7 +398,8 @@ static void append_shift(laci_code *code, int which, int to, int from, int bits)
   instruction l;
   begin_instruction(code, &l);
   append_evex(&l, &(const encoding){PP_66, MAP_0F, 0x72, 0, 0},
-              (operands){0, to, inverted_bit(from, 4), inverted_bit(from, 3)}, (extras){0});
+              (operands){0, to, inverted_bit_of_number(from, 4), inverted_bit_of_number(from, 3)},
+              (extras){0});
   append_register_operands(&l, which, from);
   append_byte(&l, (unsigned)bits);
   finish_instruction(code, &l);

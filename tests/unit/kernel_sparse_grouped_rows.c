@@ -40,7 +40,7 @@ static laci_grouped_rows groups_of(const sparse_operands *o, int64_t chunk_rows)
 /* So many units at once, the last ones first. */
 static void run_grouped_rows(const sparse_operands *o, const laci_sparse_operands *run,
                              const laci_grouped_rows *b, int64_t units) {
-  const int64_t n = laci_grouped_rows_n_units(o->convolution.tiles, o->convolution.n_tiles);
+  const int64_t n = laci_grouped_rows_n_vectors(o->convolution.tiles, o->convolution.n_tiles);
   for (int64_t last = n; last > 0; last -= units) {
     const int64_t first = last > units ? last - units : 0;
     for (int64_t chunk = b->n_chunks; chunk-- > 0;) {

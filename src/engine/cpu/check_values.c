@@ -18,7 +18,7 @@ typedef struct check {
   atomic_bool beyond;
 } check;
 
-static void check_value_range(int64_t begin, int64_t end, void *context) {
+static void check_element_range(int64_t begin, int64_t end, void *context) {
   check *l = context;
   const float most = (float)LACI_FINITE_CHECK_LIMIT;
   int32_t limit, any = 0;
@@ -31,17 +31,17 @@ static void check_value_range(int64_t begin, int64_t end, void *context) {
   if (any < 0) atomic_store_explicit(&l->beyond, true, memory_order_relaxed);
 }
 
-static bool has_value_beyond_limit(laci_net *net, const float *x, int64_t n) {
+static bool has_element_beyond_limit(laci_net *net, const float *x, int64_t n) {
   check l = {.x = x};
-  laci_pool_for(net->pool, n, GRAIN, check_value_range, &l);
+  laci_pool_for(net->pool, n, GRAIN, check_element_range, &l);
   return atomic_load_explicit(&l.beyond, memory_order_relaxed);
 }
 
 static lac_status run_value_check(laci_net *net, laci_net_step *step, lac_error *err) {
   const laci_net_tensor *t = &net->tensors[step->tensors[0]];
   (void)err;
-  if (has_value_beyond_limit(net, laci_net_tensor_data(net, step->tensors[0]),
-                             laci_shape_count(&t->shape))) {
+  if (has_element_beyond_limit(net, laci_net_tensor_data(net, step->tensors[0]),
+                               laci_shape_count(&t->shape))) {
     net->suspect = step->context;
   }
   return LAC_OK;
@@ -83,7 +83,7 @@ void laci_net_check_inputs(laci_net *net, const void *const *inputs) {
     for (int port = 0; port < net->n_inputs && !net->suspect; port++) {
       if (net->plan.graph->inputs[port] != l->value) continue;
       const int64_t n = (int64_t)(net->inputs[port].size_bytes / sizeof(float));
-      if (has_value_beyond_limit(net, inputs[port], n)) net->suspect = l;
+      if (has_element_beyond_limit(net, inputs[port], n)) net->suspect = l;
     }
   }
 }

@@ -103,7 +103,7 @@ static void check_memory_budget(laci_net *net) {
 }
 
 /** Creates a step's primitive, after the memory of its operands has been allocated. */
-static void make_primitive(laci_net *net, laci_net_step *step) {
+static void create_step_primitive(laci_net *net, laci_net_step *step) {
   lac_error why = {0}, *err = net->plan.err;
   if (!step->primitive || !laci_net_has_memory(net)) return;
   net->plan.err = &why;
@@ -116,7 +116,7 @@ static void make_primitive(laci_net *net, laci_net_step *step) {
 }
 
 /** Sets the primitive's arguments; memory objects are shared by all steps that use a tensor. */
-static void bind_primitive_memory(laci_net *net, laci_net_step *step) {
+static void bind_memory_to_primitive(laci_net *net, laci_net_step *step) {
   laci_memory **memory = laci_alloc((size_t)step->n_args, sizeof *memory);
   if (!memory) laci_plan_fail_no_memory(&net->plan);
   for (int at = 0; at < step->n_args && !net->plan.status; at++) {
@@ -142,8 +142,8 @@ static void allocate_and_bind_memory(laci_net *net) {
   laci_pages_use_huge(net->arena, net->plan.arena_bytes);
   for (size_t s = 0; s < net->n_steps; s++) {
     laci_net_step *step = &net->steps[s];
-    make_primitive(net, step);
-    if (step->primitive && !net->plan.status) bind_primitive_memory(net, step);
+    create_step_primitive(net, step);
+    if (step->primitive && !net->plan.status) bind_memory_to_primitive(net, step);
   }
 }
 
@@ -168,7 +168,7 @@ static lac_status check_code_generation(lac_error *err) {
 }
 
 /** Predicts the time of each step. Has to be called before the elements of constants are freed. */
-static void predict_steps(laci_net *net) {
+static void predict_step_times(laci_net *net) {
   for (size_t at = 0; at < net->n_steps && !net->plan.status; at++) {
     const laci_engine_step info = laci_net_step_info(net, at);
     const double cost = laci_native_predict_cost(net, &net->steps[at], &info);
@@ -176,7 +176,8 @@ static void predict_steps(laci_net *net) {
   }
 }
 
-static lac_status make_plan(laci_net *net, const laci_engine_options *options, lac_error *err) {
+static lac_status plan_and_lower_network(laci_net *net, const laci_engine_options *options,
+                                         lac_error *err) {
   lac_status st = LAC_OK;
   if (!net->pool)
     st = laci_pool_create_on(options->parallel, options->threads, &net->own_pool, err);
@@ -207,7 +208,7 @@ static lac_status make_plan(laci_net *net, const laci_engine_options *options, l
     st = net->plan.status;
   } else if (!st) {
     laci_net_lower_graph(net);
-    predict_steps(net);
+    predict_step_times(net);
     laci_native_seal_code(net);
     laci_plan_free_constants(&net->plan);
     laci_net_free_unused_weights(net);
@@ -259,7 +260,7 @@ lac_status laci_net_create(const laci_graph *graph, const laci_engine_options *o
   made->timings = options->timings;
   made->weights = options->weights;
   made->n_weights = options->n_weights;
-  lac_status st = make_plan(made, options, made->plan.err);
+  lac_status st = plan_and_lower_network(made, options, made->plan.err);
   made->plan.err = NULL;
   made->plan.budget = NULL;
   made->use = NULL;
@@ -352,7 +353,7 @@ static lac_status run_step(laci_net *net, laci_net_step *step, lac_error *err) {
                    step->what, answer);
 }
 
-static lac_status run_steps(laci_net *net, const laci_engine_watch *watch, lac_error *err) {
+static lac_status run_all_steps(laci_net *net, const laci_engine_watch *watch, lac_error *err) {
   lac_status st = LAC_OK;
   for (size_t at = 0; at < net->n_steps && !st && !net->suspect; at++) {
     if (laci_engine_is_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
@@ -400,7 +401,7 @@ lac_status laci_net_run(laci_net *net, const void *const *inputs, void *const *o
   laci_net_check_inputs(net, inputs);
   set_denormal_flushing(net, true);
   net->watch = watch;
-  st = run_steps(net, watch, err);
+  st = run_all_steps(net, watch, err);
   net->watch = NULL;
   if (!laci_onednn_wait_for_all(net->onednn) && !st) {
     st = laci_fail(err, LAC_INTERNAL, "oneDNN did not finish");

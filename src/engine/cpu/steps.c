@@ -14,11 +14,12 @@
 
 /* ---- Products ---- */
 
-static int64_t last_dimension(const laci_shape *shape) {
+static int64_t size_of_last_axis(const laci_shape *shape) {
   return shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
 }
 
-static const laci_shape *operand_shape(const laci_net *net, const laci_net_step *step, int code) {
+static const laci_shape *shape_of_step_argument(const laci_net *net, const laci_net_step *step,
+                                                int code) {
   for (int at = 0; at < step->n_args; at++) {
     if (step->codes[at] == code) return &net->tensors[step->tensors[at]].shape;
   }
@@ -33,13 +34,13 @@ static int64_t count_convolution_flops(const laci_shape *result, const laci_shap
 }
 
 static int64_t count_primitive_flops(const laci_net *net, const laci_net_step *step) {
-  const laci_shape *result = operand_shape(net, step, LACI_ARG_DST);
-  const laci_shape *left = operand_shape(net, step, LACI_ARG_SRC);
+  const laci_shape *result = shape_of_step_argument(net, step, LACI_ARG_DST);
+  const laci_shape *left = shape_of_step_argument(net, step, LACI_ARG_SRC);
   switch (laci_primitive_product_kind(step->primitive)) {
     case LACI_PRODUCT_CONV:
-      return count_convolution_flops(result, operand_shape(net, step, LACI_ARG_WEIGHTS));
+      return count_convolution_flops(result, shape_of_step_argument(net, step, LACI_ARG_WEIGHTS));
     case LACI_PRODUCT_MATMUL:
-      return result && left ? 2 * laci_shape_count(result) * last_dimension(left) : 0;
+      return result && left ? 2 * laci_shape_count(result) * size_of_last_axis(left) : 0;
     default: return 0;
   }
 }

@@ -34,7 +34,7 @@ typedef struct widths {
   int what, kernel;
 } widths;
 
-static widths measure_widths(const laci_net *net) {
+static widths find_column_widths(const laci_net *net) {
   widths wide = {.what = 28, .kernel = 24};
   for (size_t at = 0; at < net->n_steps; at++) {
     int what = (int)strlen(net->steps[at].what),
@@ -45,7 +45,7 @@ static widths measure_widths(const laci_net *net) {
   return wide;
 }
 
-static void write_step(writer *w, const laci_net *net, size_t at, const widths *wide) {
+static void write_step_line(writer *w, const laci_net *net, size_t at, const widths *wide) {
   const laci_net_step *step = &net->steps[at];
   char shape[128] = "";
   if (step->shown >= 0) laci_shape_text(&net->tensors[step->shown].shape, shape, sizeof shape);
@@ -54,13 +54,13 @@ static void write_step(writer *w, const laci_net *net, size_t at, const widths *
               step->recomputed ? " (once more)" : "");
 }
 
-static void write_step_lines(writer *w, const laci_net *net) {
-  widths wide = measure_widths(net);
+static void write_all_step_lines(writer *w, const laci_net *net) {
+  widths wide = find_column_widths(net);
   size_t n_plain = 0, n_sparse = 0;
   append_text(w, "step  %-*s %-*s %-26s node\n", wide.what, "what", wide.kernel, "kernel",
               "result");
   for (size_t at = 0; at < net->n_steps; at++) {
-    write_step(w, net, at, &wide);
+    write_step_line(w, net, at, &wide);
     n_plain += net->steps[at].plain;
     n_sparse += net->steps[at].sparse;
   }
@@ -79,8 +79,8 @@ static void write_step_lines(writer *w, const laci_net *net) {
 void laci_net_write_text(laci_net *net) {
   writer count = {0};
   if (net->plan.status) return;
-  write_step_lines(&count, net);
+  write_all_step_lines(&count, net);
   writer w = {.capacity = count.used + 1};
   w.text = net->text = laci_plan_alloc(&net->plan, w.capacity, 1);
-  if (w.text) write_step_lines(&w, net);
+  if (w.text) write_all_step_lines(&w, net);
 }

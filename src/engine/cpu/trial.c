@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "engine/cpu/net_in.h"
 
-static void **new_buffers(const laci_engine_port *ports, int n) {
+static void **allocate_port_buffers(const laci_engine_port *ports, int n) {
   void **buffers = laci_alloc((size_t)n, sizeof(void *));
   for (int at = 0; buffers && at < n; at++) {
     buffers[at] = laci_alloc(ports[at].size_bytes, 1);
@@ -23,15 +23,15 @@ static void **new_buffers(const laci_engine_port *ports, int n) {
   return buffers;
 }
 
-static void free_buffers(void **buffers, int n) {
+static void free_port_buffers(void **buffers, int n) {
   for (int at = 0; buffers && at < n; at++) laci_free(buffers[at]);
   laci_free((void *)buffers);
 }
 
 void laci_trial_end(laci_trial *t) {
   if (!t->net) return;
-  free_buffers(t->inputs, t->net->n_inputs);
-  free_buffers(t->outputs, t->net->n_outputs);
+  free_port_buffers(t->inputs, t->net->n_inputs);
+  free_port_buffers(t->outputs, t->net->n_outputs);
   laci_free(t->seconds);
   laci_free(t->least);
   laci_net_destroy(t->net);
@@ -48,9 +48,9 @@ lac_status laci_trial_begin(const laci_graph *graph, const laci_engine_options *
   return laci_net_create(graph, &own, use, NULL, &t->net, err);
 }
 
-static lac_status allocate_buffers(laci_trial *t, lac_error *err) {
-  t->inputs = new_buffers(t->net->inputs, t->net->n_inputs);
-  t->outputs = new_buffers(t->net->outputs, t->net->n_outputs);
+static lac_status allocate_network_buffers(laci_trial *t, lac_error *err) {
+  t->inputs = allocate_port_buffers(t->net->inputs, t->net->n_inputs);
+  t->outputs = allocate_port_buffers(t->net->outputs, t->net->n_outputs);
   t->seconds = laci_alloc(t->net->n_steps, sizeof *t->seconds);
   t->least = laci_alloc(t->net->n_steps, sizeof *t->least);
   const bool whole = t->inputs && t->outputs && t->seconds && t->least;
@@ -62,7 +62,7 @@ static lac_status allocate_buffers(laci_trial *t, lac_error *err) {
 lac_status laci_trial_run(laci_trial *t, laci_engine_tuning tuning, lac_error *err) {
   const int most = tuning == LACI_TUNING_FULL ? 50 : 4;
   const double limit = tuning == LACI_TUNING_FULL ? 5 : 0.5; /* seconds */
-  lac_status st = allocate_buffers(t, err);
+  lac_status st = allocate_network_buffers(t, err);
   if (st) return st;
   const double begin = laci_clock_seconds();
   for (size_t at = 0; at < t->net->n_steps; at++) t->least[at] = INFINITY;

@@ -49,7 +49,7 @@ INLINE lanes multiply_add(lanes a, lanes b, lanes sum) {
 #endif
 }
 
-INLINE lanes choose_by_mask(ints mask, lanes yes, lanes no) {
+INLINE lanes blend_by_mask(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }
 
@@ -59,18 +59,20 @@ INLINE lanes choose_by_mask(ints mask, lanes yes, lanes no) {
 typedef uint32_t unit;
 enum { PER_UNIT = 2 };
 
-INLINE unit make_pair(uint16_t first, uint16_t second) { return first | ((uint32_t)second << 16); }
+INLINE unit pack_bf16_pair(uint16_t first, uint16_t second) {
+  return first | ((uint32_t)second << 16);
+}
 /* Load elements 2u and 2u + 1 of the inner axis, from a row, or from a column of a matrix. */
-INLINE unit load_from_row(const laci_attention *a, const void *row, int64_t u, int64_t n) {
+INLINE unit load_unit_from_row(const laci_attention *a, const void *row, int64_t u, int64_t n) {
   const uint16_t *x = (const uint16_t *)row + 2 * u;
   (void)a;
-  return make_pair(x[0], 2 * u + 1 < n ? x[1] : 0);
+  return pack_bf16_pair(x[0], 2 * u + 1 < n ? x[1] : 0);
 }
-INLINE unit load_from_column(const laci_attention *a, const void *rows, int64_t stride, int64_t u,
-                             int64_t n) {
+INLINE unit load_unit_from_column(const laci_attention *a, const void *rows, int64_t stride,
+                                  int64_t u, int64_t n) {
   const uint16_t *x = (const uint16_t *)rows + 2 * u * stride;
   (void)a;
-  return make_pair(x[0], 2 * u + 1 < n ? x[stride] : 0);
+  return pack_bf16_pair(x[0], 2 * u + 1 < n ? x[stride] : 0);
 }
 INLINE lanes multiply_add_unit(const unit *x, lanes b, lanes sum) {
   __m512i every = _mm512_set1_epi32((int)*x);
@@ -80,17 +82,17 @@ INLINE lanes multiply_add_unit(const unit *x, lanes b, lanes sum) {
 typedef float unit;
 enum { PER_UNIT = 1 };
 
-INLINE float load_element(const laci_attention *a, const void *from, int64_t at) {
+INLINE float load_element_as_float(const laci_attention *a, const void *from, int64_t at) {
   return a->bf16 ? laci_bf16_value(((const uint16_t *)from)[at]) : ((const float *)from)[at];
 }
-INLINE unit load_from_row(const laci_attention *a, const void *row, int64_t u, int64_t n) {
+INLINE unit load_unit_from_row(const laci_attention *a, const void *row, int64_t u, int64_t n) {
   (void)n;
-  return load_element(a, row, u);
+  return load_element_as_float(a, row, u);
 }
-INLINE unit load_from_column(const laci_attention *a, const void *rows, int64_t stride, int64_t u,
-                             int64_t n) {
+INLINE unit load_unit_from_column(const laci_attention *a, const void *rows, int64_t stride,
+                                  int64_t u, int64_t n) {
   (void)n;
-  return load_element(a, rows, u * stride);
+  return load_element_as_float(a, rows, u * stride);
 }
 INLINE lanes multiply_add_unit(const unit *x, lanes b, lanes sum) {
   return multiply_add((lanes){0} + *x, b, sum);
@@ -100,7 +102,7 @@ INLINE lanes multiply_add_unit(const unit *x, lanes b, lanes sum) {
 INLINE int64_t count_units(int64_t n) { return (n + PER_UNIT - 1) / PER_UNIT; }
 INLINE int64_t count_panels(int64_t n) { return (n + COLUMNS - 1) / COLUMNS; }
 
-INLINE const void *advance_elements(const laci_attention *a, const void *from, int64_t elements) {
+INLINE const void *address_of_element(const laci_attention *a, const void *from, int64_t elements) {
   return (const char *)from + elements * (int64_t)(a->bf16 ? sizeof(uint16_t) : sizeof(float));
 }
 
@@ -112,10 +114,10 @@ static void pack_keys(const laci_attention *a, const void *k, unit *to) {
   int64_t n_units = count_units(a->depth);
   for (int64_t first = 0; first < a->n_keys; first += COLUMNS, to += n_units * COLUMNS) {
     for (int64_t c = 0; c < COLUMNS; c++) {
-      const void *row = advance_elements(a, k, (first + c) * a->k_row);
+      const void *row = address_of_element(a, k, (first + c) * a->k_row);
       bool there = first + c < a->n_keys;
       for (int64_t u = 0; u < n_units; u++) {
-        to[u * COLUMNS + c] = there ? load_from_row(a, row, u, a->depth) : 0;
+        to[u * COLUMNS + c] = there ? load_unit_from_row(a, row, u, a->depth) : 0;
       }
     }
   }
@@ -129,7 +131,8 @@ static void pack_values(const laci_attention *a, const void *v, unit *to) {
     int64_t n = a->width - first < COLUMNS ? a->width - first : COLUMNS;
     for (int64_t u = 0; u < n_units; u++, to += COLUMNS) {
       for (int64_t c = 0; c < n; c++) {
-        to[c] = load_from_column(a, advance_elements(a, v, first + c), a->v_row, u, a->n_keys);
+        to[c] =
+            load_unit_from_column(a, address_of_element(a, v, first + c), a->v_row, u, a->n_keys);
       }
       for (int64_t c = n; c < COLUMNS; c++) to[c] = 0;
     }
@@ -140,9 +143,9 @@ static void pack_values(const laci_attention *a, const void *v, unit *to) {
 static void pack_queries(const laci_attention *a, const void *q, int64_t n, unit *to) {
   int64_t n_units = count_units(a->depth);
   for (int64_t r = 0; r < ROWS; r++) {
-    const void *row = advance_elements(a, q, r * a->q_row);
+    const void *row = address_of_element(a, q, r * a->q_row);
     for (int64_t u = 0; u < n_units; u++) {
-      to[r * n_units + u] = r < n ? load_from_row(a, row, u, a->depth) : 0;
+      to[r * n_units + u] = r < n ? load_unit_from_row(a, row, u, a->depth) : 0;
     }
   }
 }
@@ -185,9 +188,8 @@ INLINE lanes power_of_two(lanes t) {
                                   2.4022651e-1F, 6.9314718e-1F, 1.0F};
   for (int at = 0; at < 6; at++) p = multiply_add(p, part, (lanes){0} + factors[at]);
   lanes power = (lanes)((words)p + (whole << 23));
-  power = choose_by_mask(t < -126.0F, (lanes){0}, power);
-  return choose_by_mask(t != t, t,
-                        power); /* otherwise the bits of a NaN would be in the exponent */
+  power = blend_by_mask(t < -126.0F, (lanes){0}, power);
+  return blend_by_mask(t != t, t, power); /* otherwise the bits of a NaN would be in the exponent */
 }
 
 /* Replaces products by scale * product + mask, for one row, with -inf after the last key. */
@@ -208,7 +210,7 @@ static float exponentiate(float *s, int64_t capacity) {
   lanes x, most = (lanes){0} - INFINITY, sum = {0};
   for (int64_t j = 0; j < capacity; j += LANES) {
     LOAD(x, s + j);
-    most = choose_by_mask(x > most, x, most);
+    most = blend_by_mask(x > most, x, most);
   }
   float top = -INFINITY, total = 0;
   for (int l = 0; l < LANES; l++) top = most[l] > top ? most[l] : top;
@@ -240,7 +242,7 @@ typedef struct scratch_areas {
   int64_t n_scores;
 } scratch_areas;
 
-static scratch_areas divide_scratch(const laci_attention *a, void *scratch) {
+static scratch_areas divide_scratch_into_areas(const laci_attention *a, void *scratch) {
   scratch_areas m = {.n_scores = count_panels(a->n_keys) * COLUMNS};
   m.keys = scratch;
   m.values = m.keys + count_panels(a->n_keys) * COLUMNS * count_units(a->depth);
@@ -252,7 +254,7 @@ static scratch_areas divide_scratch(const laci_attention *a, void *scratch) {
 
 /* Converts the exponentials to units, the operand of the second product; returns the stride of a
  * row. */
-static int64_t pack_weights(const laci_attention *a, scratch_areas *m) {
+static int64_t pack_exponentials(const laci_attention *a, scratch_areas *m) {
 #if defined(__AVX512BF16__)
   int64_t n_units = count_units(a->n_keys);
   for (int64_t r = 0; r < ROWS; r++) {
@@ -281,7 +283,7 @@ static bool compute_query_rows(const laci_attention *a, const laci_attention_hea
   float block[ROWS * COLUMNS], sums[ROWS];
   bool numbers = true;
   int64_t depth_units = count_units(a->depth), key_units = count_units(a->n_keys);
-  pack_queries(a, advance_elements(a, head->q, row * a->q_row), n, m->queries);
+  pack_queries(a, address_of_element(a, head->q, row * a->q_row), n, m->queries);
   for (int64_t panel = 0; panel < count_panels(a->n_keys); panel++) {
     multiply_rows_by_panel(m->queries, depth_units, m->keys + panel * depth_units * COLUMNS,
                            depth_units, block);
@@ -296,7 +298,7 @@ static bool compute_query_rows(const laci_attention *a, const laci_attention_hea
     sums[r] = exponentiate(m->scores + r * m->n_scores, m->n_scores);
     numbers = numbers && (sums[r] == sums[r] || a->zero_nan);
   }
-  int64_t stride = pack_weights(a, m);
+  int64_t stride = pack_exponentials(a, m);
   for (int64_t first = 0; first < a->width; first += COLUMNS) {
     int64_t columns = a->width - first < COLUMNS ? a->width - first : COLUMNS;
     multiply_rows_by_panel(m->weights, stride, m->values + first * key_units, key_units, block);
@@ -311,12 +313,12 @@ static bool compute_query_rows(const laci_attention *a, const laci_attention_hea
 }
 
 bool LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_head *head) {
-  scratch_areas m = divide_scratch(a, head->scratch);
+  scratch_areas m = divide_scratch_into_areas(a, head->scratch);
   pack_keys(a, head->k, m.keys);
   pack_values(a, head->v, m.values);
   bool numbers = true;
   for (int64_t row = 0; row < a->n_queries; row += ROWS) {
-    scratch_areas now = m; /* a copy, since pack_weights may move one of its pointers */
+    scratch_areas now = m; /* a copy, since pack_exponentials may move one of its pointers */
     int64_t left = a->n_queries - row;
     numbers = compute_query_rows(a, head, &now, row, left < ROWS ? left : ROWS) && numbers;
   }

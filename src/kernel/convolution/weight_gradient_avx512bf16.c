@@ -19,7 +19,7 @@ typedef struct entry {
   uint32_t pair[BLOCK]; /* the two positions of each channel */
 } entry;
 
-INLINE void store_pair(entry *to, __m512i two) {
+INLINE void store_interleaved_pair(entry *to, __m512i two) {
   _mm512_store_si512(to->pair, laci_interleave_pixels(two));
 }
 
@@ -39,18 +39,18 @@ typedef struct pairing {
 INLINE void store_pixel_pair(const line *l, const pairing *p, int64_t e, entry *to) {
   int64_t at = p->first + e * p->step;
   __m512i low = _mm512_castsi256_si512(laci_pixel_or_zeros(l->pixels, l->width, at));
-  store_pair(to + e,
-             _mm512_inserti64x4(low, laci_pixel_or_zeros(l->pixels, l->width, at + p->apart), 1));
+  store_interleaved_pair(
+      to + e, _mm512_inserti64x4(low, laci_pixel_or_zeros(l->pixels, l->width, at + p->apart), 1));
 }
 
-static void store_row_of_pairs(const line *l, const pairing *p, entry *to) {
+static void store_paired_row(const line *l, const pairing *p, entry *to) {
   int64_t e = 0;
   for (; e < p->n && p->first + e * p->step < 0; e++) store_pixel_pair(l, p, e, to);
   if (p->apart == 1) { /* neighbouring pixels inside the row are read together */
     const uint16_t *from = l->pixels + (p->first + e * p->step) * BLOCK;
     int64_t capacity = l->width - 2 - p->first, inside = capacity < 0 ? 0 : capacity / p->step + 1;
     for (; e < p->n && e < inside; e++, from += p->step * BLOCK) {
-      store_pair(to + e, _mm512_loadu_si512(from));
+      store_interleaved_pair(to + e, _mm512_loadu_si512(from));
     }
   }
   for (; e < p->n; e++) store_pixel_pair(l, p, e, to);
@@ -62,8 +62,8 @@ INLINE __m512 load_pixel_floats(const line *l, int64_t at) {
   return laci_pixel_floats(l->pixels, l->width, at);
 }
 
-INLINE void store_points(entry *to, __m512 first, __m512 second) {
-  store_pair(to, (__m512i)_mm512_cvtne2ps_pbh(second, first));
+INLINE void store_point_pair(entry *to, __m512 first, __m512 second) {
+  store_interleaved_pair(to, (__m512i)_mm512_cvtne2ps_pbh(second, first));
 }
 
 /** Transforms a row of the input, from pixel `first` on, into n entries for each of the four
@@ -74,10 +74,10 @@ static void compute_input_points(const line *l, int64_t first, int64_t n, entry 
   for (int64_t e = 0; e < n; e++, at += 4, to++) {
     __m512 d2 = load_pixel_floats(l, at + 2), d3 = load_pixel_floats(l, at + 3);
     __m512 d4 = load_pixel_floats(l, at + 4), d5 = load_pixel_floats(l, at + 5);
-    store_points(to, _mm512_sub_ps(d0, d2), _mm512_sub_ps(d2, d4));
-    store_points(to + n, _mm512_add_ps(d1, d2), _mm512_add_ps(d3, d4));
-    store_points(to + 2 * n, _mm512_sub_ps(d2, d1), _mm512_sub_ps(d4, d3));
-    store_points(to + 3 * n, _mm512_sub_ps(d1, d3), _mm512_sub_ps(d3, d5));
+    store_point_pair(to, _mm512_sub_ps(d0, d2), _mm512_sub_ps(d2, d4));
+    store_point_pair(to + n, _mm512_add_ps(d1, d2), _mm512_add_ps(d3, d4));
+    store_point_pair(to + 2 * n, _mm512_sub_ps(d2, d1), _mm512_sub_ps(d4, d3));
+    store_point_pair(to + 3 * n, _mm512_sub_ps(d1, d3), _mm512_sub_ps(d3, d5));
     d0 = d4;
     d1 = d5;
   }
@@ -91,11 +91,12 @@ static void compute_output_points(const line *l, int64_t n, int64_t point_stride
     __m512 y0 = load_pixel_floats(l, 4 * e), y1 = load_pixel_floats(l, 4 * e + 1);
     __m512 y2 = load_pixel_floats(l, 4 * e + 2), y3 = load_pixel_floats(l, 4 * e + 3);
     __m512i last = (__m512i)_mm512_cvtne2ps_pbh(y3, y1);
-    store_points(to, y0, y2);
-    store_points(to + point_stride, _mm512_add_ps(y0, y1), _mm512_add_ps(y2, y3));
-    store_points(to + 2 * point_stride, _mm512_sub_ps(y0, y1), _mm512_sub_ps(y2, y3));
-    store_pair(to + 3 * point_stride,
-               _mm512_xor_si512(last, _mm512_or_si512(_mm512_srli_epi32(sign, 16), sign)));
+    store_point_pair(to, y0, y2);
+    store_point_pair(to + point_stride, _mm512_add_ps(y0, y1), _mm512_add_ps(y2, y3));
+    store_point_pair(to + 2 * point_stride, _mm512_sub_ps(y0, y1), _mm512_sub_ps(y2, y3));
+    store_interleaved_pair(
+        to + 3 * point_stride,
+        _mm512_xor_si512(last, _mm512_or_si512(_mm512_srli_epi32(sign, 16), sign)));
   }
 }
 
@@ -123,7 +124,7 @@ static void pair_input_pixels(const laci_weight_gradient *g, const laci_weight_g
       entry *to = b->in + (image * m->in_rows + i) * m->entries;
       if (row < 0 || row >= g->h) memset(to, 0, (size_t)m->entries * sizeof *to);
       else if (g->winograd) compute_input_points(&l, -g->pad_left, m->pairs, to);
-      else store_row_of_pairs(&l, &p, to);
+      else store_paired_row(&l, &p, to);
     }
   }
 }
@@ -139,7 +140,7 @@ static void pair_output_pixels(const laci_weight_gradient *g, const laci_weight_
       for (int64_t row = 0; row < b->rows; row++, to += p.n) {
         const line l = {part->dy + (first + row) * g->out_w * BLOCK, g->out_w};
         if (g->winograd) compute_output_points(&l, p.n, point_stride, to);
-        else store_row_of_pairs(&l, &p, to);
+        else store_paired_row(&l, &p, to);
       }
     }
     if (g->winograd) to += (POINTS - 1) * point_stride;

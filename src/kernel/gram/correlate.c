@@ -49,13 +49,13 @@ typedef struct layout {
   int64_t first_image, rows, columns, corners, channel;
 } layout;
 
-static side make_axis(const laci_unfold_axis *axis) {
+static side make_axis_of_layout(const laci_unfold_axis *axis) {
   const int64_t reach = (axis->kernel - 1) * axis->dilation;
   return (side){axis->in, reach, 2 * reach, axis};
 }
 
-static layout make_layout(const laci_unfold *u) {
-  layout l = {.y = make_axis(&u->axis[1]), .x = make_axis(&u->axis[2])};
+static layout make_padded_layout(const laci_unfold *u) {
+  layout l = {.y = make_axis_of_layout(&u->axis[1]), .x = make_axis_of_layout(&u->axis[2])};
   l.wide = l.x.in + l.x.reach;
   l.high = l.y.in + l.y.reach;
   l.images = laci_min(laci_ceil_div(POSITIONS, l.y.in * l.wide), u->images);
@@ -81,13 +81,13 @@ static int64_t slot_of_position(const side *s, int64_t place) {
   return place < s->reach ? place : place - s->in + s->slots;
 }
 
-static bool is_missed_by_tap(const side *s, int64_t tap, int64_t place) {
+static bool does_tap_skip_position(const side *s, int64_t tap, int64_t place) {
   const int64_t o = place + s->axis->pad - tap * s->axis->dilation;
   return o < 0 || o >= s->axis->out;
 }
 
 uint64_t laci_gram_correlate_scratch_bytes(const laci_unfold *u, bool with_dense) {
-  const layout l = make_layout(u);
+  const layout l = make_padded_layout(u);
   return (uint64_t)(u->channels * l.channel) * (with_dense ? 2 : 1) * sizeof(float);
 }
 
@@ -119,7 +119,7 @@ static void copy_image_with_zeros(const layout *l, const float *from, int64_t im
   }
 }
 
-static void fill_channels(int64_t begin, int64_t end, void *context) {
+static void copy_channels_with_zeros(int64_t begin, int64_t end, void *context) {
   const filling *f = context;
   const laci_unfold *u = f->unfold;
   const int64_t pixels = u->axis[1].in * u->axis[2].in;
@@ -162,7 +162,7 @@ typedef struct part {
   int64_t left, right, n_runs, stride, length;
 } part;
 
-static void sum_displaced_part(const correlation *c, displaced_tile *p, const part *at) {
+static void sum_displaced_products(const correlation *c, displaced_tile *p, const part *at) {
   const int64_t channel = c->l->channel;
   const laci_dots dots = {.m = p->m,
                           .n = p->n,
@@ -180,8 +180,8 @@ static void sum_displaced_part(const correlation *c, displaced_tile *p, const pa
   else c->kernel(&dots);
 }
 
-static void add_to_tap_pairs(const correlation *c, const displaced_tile *p, const int64_t t[2],
-                             double sign) {
+static void add_sum_to_tap_pairs(const correlation *c, const displaced_tile *p, const int64_t t[2],
+                                 double sign) {
   const laci_unfold *u = c->unfold;
   const int64_t across = u->axis[2].kernel, columns = laci_unfold_n_columns(u);
   const int64_t row = (t[0] * across + t[1]) * u->channels + p->i;
@@ -195,18 +195,18 @@ static void add_to_tap_pairs(const correlation *c, const displaced_tile *p, cons
 /* Adds the part's sum, times `sign`, to the elements of all pairs of taps that do not read position
  * `row`, or `column`, of the image (-1: of all pairs). Returns whether there is such a pair; with
  * `sign` 0 nothing is added. */
-static bool add_part_sum(const correlation *c, const displaced_tile *p, int64_t row, int64_t column,
-                         double sign) {
+static bool add_products_to_tap_pairs(const correlation *c, const displaced_tile *p, int64_t row,
+                                      int64_t column, double sign) {
   const side *y = &c->l->y, *x = &c->l->x;
   bool any = false;
   for (int64_t ty = 0; ty < y->axis->kernel; ty++) {
     if (ty + p->ey < 0 || ty + p->ey >= y->axis->kernel) continue;
-    if (row >= 0 && !is_missed_by_tap(y, ty, row)) continue;
+    if (row >= 0 && !does_tap_skip_position(y, ty, row)) continue;
     for (int64_t tx = 0; tx < x->axis->kernel; tx++) {
       if (tx + p->ex < 0 || tx + p->ex >= x->axis->kernel) continue;
-      if (column >= 0 && !is_missed_by_tap(x, tx, column)) continue;
+      if (column >= 0 && !does_tap_skip_position(x, tx, column)) continue;
       any = true;
-      if (sign != 0) add_to_tap_pairs(c, p, (const int64_t[]){ty, tx}, sign);
+      if (sign != 0) add_sum_to_tap_pairs(c, p, (const int64_t[]){ty, tx}, sign);
     }
   }
   return any;
@@ -226,8 +226,8 @@ static void sum_whole_images(const correlation *c, displaced_tile *p) {
                       .n_runs = c->n,
                       .stride = l->image_stride,
                       .length = (l->y.in - up - down) * l->wide};
-  sum_displaced_part(c, p, &whole);
-  (void)add_part_sum(c, p, -1, -1, 1);
+  sum_displaced_products(c, p, &whole);
+  (void)add_products_to_tap_pairs(c, p, -1, -1, 1);
 }
 
 static void subtract_border_rows(const correlation *c, displaced_tile *p) {
@@ -235,13 +235,13 @@ static void subtract_border_rows(const correlation *c, displaced_tile *p) {
   for (int64_t slot = 0; slot < l->y.slots; slot++) {
     const int64_t row = position_of_slot(&l->y, slot),
                   other = displaced_position(&l->y, row, p->dy);
-    if (other < 0 || !add_part_sum(c, p, row, -1, 0)) continue;
+    if (other < 0 || !add_products_to_tap_pairs(c, p, row, -1, 0)) continue;
     const part border = {.left = l->rows + slot * l->row,
                          .right = l->rows + slot_of_position(&l->y, other) * l->row + p->dx,
                          .n_runs = 1,
                          .length = c->n * l->wide};
-    sum_displaced_part(c, p, &border);
-    (void)add_part_sum(c, p, row, -1, -1);
+    sum_displaced_products(c, p, &border);
+    (void)add_products_to_tap_pairs(c, p, row, -1, -1);
   }
 }
 
@@ -250,32 +250,33 @@ static void subtract_border_columns(const correlation *c, displaced_tile *p) {
   for (int64_t slot = 0; slot < l->x.slots; slot++) {
     const int64_t column = position_of_slot(&l->x, slot),
                   other = displaced_position(&l->x, column, p->dx);
-    if (other < 0 || !add_part_sum(c, p, -1, column, 0)) continue;
+    if (other < 0 || !add_products_to_tap_pairs(c, p, -1, column, 0)) continue;
     const part border = {.left = l->columns + slot * l->column,
                          .right = l->columns + slot_of_position(&l->x, other) * l->column + p->dy,
                          .n_runs = 1,
                          .length = c->n * l->high};
-    sum_displaced_part(c, p, &border);
-    (void)add_part_sum(c, p, -1, column, -1);
+    sum_displaced_products(c, p, &border);
+    (void)add_products_to_tap_pairs(c, p, -1, column, -1);
   }
 }
 
-static void add_corners(const correlation *c, displaced_tile *p) {
+static void add_border_corners(const correlation *c, displaced_tile *p) {
   const layout *l = c->l;
   for (int64_t at = 0; at < l->y.slots * l->x.slots; at++) {
     const int64_t row = position_of_slot(&l->y, at / l->x.slots),
                   column = position_of_slot(&l->x, at % l->x.slots);
     const int64_t other_row = displaced_position(&l->y, row, p->dy),
                   other_column = displaced_position(&l->x, column, p->dx);
-    if (other_row < 0 || other_column < 0 || !add_part_sum(c, p, row, column, 0)) continue;
+    if (other_row < 0 || other_column < 0 || !add_products_to_tap_pairs(c, p, row, column, 0))
+      continue;
     const int64_t other =
         slot_of_position(&l->y, other_row) * l->x.slots + slot_of_position(&l->x, other_column);
     const part border = {.left = l->corners + at * l->corner,
                          .right = l->corners + other * l->corner,
                          .n_runs = 1,
                          .length = c->n};
-    sum_displaced_part(c, p, &border);
-    (void)add_part_sum(c, p, row, column, 1);
+    sum_displaced_products(c, p, &border);
+    (void)add_products_to_tap_pairs(c, p, row, column, 1);
   }
 }
 
@@ -300,7 +301,7 @@ static void sum_displaced_tiles(int64_t begin, int64_t end, void *context) {
     sum_whole_images(c, &p);
     subtract_border_rows(c, &p);
     subtract_border_columns(c, &p);
-    add_corners(c, &p);
+    add_border_corners(c, &p);
   }
 }
 
@@ -312,17 +313,17 @@ static void sum_image_block(correlation *c, laci_pool *pool) {
   laci_pool_for(pool, rows * (2 * x->kernel - 1) * c->tiles * c->tiles, 1, sum_displaced_tiles, c);
 }
 
-static void fill_layout(const correlation *c, filling *f, const float *value, float *to,
-                        laci_pool *pool) {
+static void copy_images_to_layout(const correlation *c, filling *f, const float *value, float *to,
+                                  laci_pool *pool) {
   f->value = value;
   f->to = to;
   f->n = c->n;
-  laci_pool_for(pool, c->unfold->channels, 1, fill_channels, f);
+  laci_pool_for(pool, c->unfold->channels, 1, copy_channels_with_zeros, f);
 }
 
 void laci_gram_correlate(const laci_gram *gram, laci_pool *pool) {
   const laci_unfold *u = gram->unfold;
-  const layout l = make_layout(u);
+  const layout l = make_padded_layout(u);
   const int64_t columns = laci_unfold_n_columns(u);
   const int64_t image = u->groups * u->channels * u->axis[1].in * u->axis[2].in;
   float *pruned = gram->scratch, *dense = pruned + u->channels * l.channel;
@@ -332,13 +333,13 @@ void laci_gram_correlate(const laci_gram *gram, laci_pool *pool) {
   for (f.group = 0; f.group < u->groups; f.group++) {
     for (int64_t first = 0; first < u->images; first += l.images) {
       c.n = laci_min(l.images, u->images - first);
-      fill_layout(&c, &f, gram->pruned + first * image, pruned, pool);
+      copy_images_to_layout(&c, &f, gram->pruned + first * image, pruned, pool);
       c.left = pruned;
       c.out = gram->h + f.group * columns * columns;
       c.half = true;
       sum_image_block(&c, pool);
       if (!gram->dense) continue;
-      fill_layout(&c, &f, gram->dense + first * image, dense, pool);
+      copy_images_to_layout(&c, &f, gram->dense + first * image, dense, pool);
       c.left = dense;
       c.out = gram->k + f.group * columns * columns;
       c.half = false;

@@ -79,7 +79,7 @@ static void fill_line_range(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void multiply_tiles(int64_t begin, int64_t end, void *context) {
+static void multiply_matrix_tiles(int64_t begin, int64_t end, void *context) {
   const block *b = context;
   const int64_t distance = floats_between_lines(b->gram->unfold);
   for (int64_t at = begin; at < end; at++) {
@@ -120,13 +120,13 @@ static void add_position_block(block *b, laci_pool *pool) {
   b->left = b->right = pruned;
   b->sum = b->gram->h;
   b->half = true;
-  laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply_tiles, b);
+  laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply_matrix_tiles, b);
   if (!b->gram->dense) return;
   write_input_vectors(b, b->gram->dense, dense, pool);
   b->left = dense;
   b->sum = b->gram->k;
   b->half = false;
-  laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply_tiles, b);
+  laci_pool_for(pool, b->n_groups * b->n_tiles, grain, multiply_matrix_tiles, b);
 }
 
 void laci_gram_add_positions(const laci_gram *gram, laci_pool *pool) {
@@ -156,11 +156,11 @@ typedef struct mirror {
   int64_t columns;
 } mirror;
 
-static void mirror_rows(int64_t begin, int64_t end, void *context) {
+static void copy_upper_rows_to_lower(int64_t begin, int64_t end, void *context) {
   const mirror *m = context;
   const int64_t n = m->columns;
   for (int64_t from = 0; from < laci_min(end * TILE, n); from += TILE) { /* block by block, which
-                                                                              stays in the cache */
+                                                                            stays in the cache */
     for (int64_t i = begin * TILE; i < laci_min(end * TILE, n); i++) {
       for (int64_t j = from; j < laci_min(from + TILE, i); j++) m->h[i * n + j] = m->h[j * n + i];
     }
@@ -169,5 +169,5 @@ static void mirror_rows(int64_t begin, int64_t end, void *context) {
 
 void laci_gram_mirror_upper(double *h, int64_t columns, laci_pool *pool) {
   mirror m = {h, columns};
-  laci_pool_for(pool, laci_ceil_div(columns, TILE), 1, mirror_rows, &m);
+  laci_pool_for(pool, laci_ceil_div(columns, TILE), 1, copy_upper_rows_to_lower, &m);
 }

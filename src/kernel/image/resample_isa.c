@@ -14,39 +14,42 @@
 
 /* ---- Numbers that are adjacent ---- */
 
-static void add_two_scaled(const float *a, const float *b, float u, float v, int64_t n, float *y) {
+static void sum_two_scaled_arrays(const float *a, const float *b, float u, float v, int64_t n,
+                                  float *y) {
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) y[i] = u * a[i] + v * b[i];
 }
 
-static void scale_numbers(const float *a, float u, int64_t n, float *y) {
+static void scale_array(const float *a, float u, int64_t n, float *y) {
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) y[i] = u * a[i];
 }
 
-static void add_scaled(const float *a, float u, int64_t n, float *y) {
+static void add_scaled_array(const float *a, float u, int64_t n, float *y) {
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) y[i] += u * a[i];
 }
 
-static void compute_line(const laci_resample_pass *p, const float *x, int64_t first, float *y) {
+static void resample_line(const laci_resample_pass *p, const float *x, int64_t first, float *y) {
   const int64_t n = p->inner;
   const float *a = x + p->index[first] * n;
   if (!p->weight) {
     memcpy(y, a, (size_t)n * sizeof *y);
     return;
   }
-  if (p->width == 1) scale_numbers(a, p->weight[first], n, y);
-  else add_two_scaled(a, x + p->index[first + 1] * n, p->weight[first], p->weight[first + 1], n, y);
+  if (p->width == 1) scale_array(a, p->weight[first], n, y);
+  else
+    sum_two_scaled_arrays(a, x + p->index[first + 1] * n, p->weight[first], p->weight[first + 1], n,
+                          y);
   for (int64_t k = first + 2; k < first + p->width; k++) {
-    add_scaled(x + p->index[k] * n, p->weight[k], n, y);
+    add_scaled_array(x + p->index[k] * n, p->weight[k], n, y);
   }
 }
 
 /* ---- Numbers that are alone ---- */
 
-static void compute_numbers_one_by_one(const laci_resample_pass *p, const float *x, int64_t begin,
-                                       int64_t end, float *y) {
+static void resample_elements_one_by_one(const laci_resample_pass *p, const float *x, int64_t begin,
+                                         int64_t end, float *y) {
   const int32_t *index = p->index;
   const float *weight = p->weight;
   if (!weight) {
@@ -80,10 +83,10 @@ void LACI_VARIANT(laci_resample)(const laci_resample_pass *pass, const float *x,
     const float *from = x + outer * pass->in * pass->inner;
     some = 1;
     if (pass->inner > 1) {
-      compute_line(pass, from, place * pass->width, y + line * pass->inner);
+      resample_line(pass, from, place * pass->width, y + line * pass->inner);
       continue;
     }
     some = pass->out - place < end - line ? pass->out - place : end - line;
-    compute_numbers_one_by_one(pass, from, place, place + some, y + outer * pass->out);
+    resample_elements_one_by_one(pass, from, place, place + some, y + outer * pass->out);
   }
 }

@@ -42,7 +42,7 @@ static inline wide_sums add_weighted_pixels(wide_sums s, __m256i pixels,
   return (wide_sums){_mm256_add_epi32(s.high, high), _mm256_add_epi32(s.low, low)};
 }
 
-static inline __m256i join_weight_halves(wide_sums s) {
+static inline __m256i join_halves_of_weighted_sums(wide_sums s) {
   __m256i sum = _mm256_add_epi32(_mm256_slli_epi32(s.high, LACI_TAP_LOW_BITS), s.low);
   return _mm256_srli_epi32(sum, LACI_TAP_BITS);
 }
@@ -67,7 +67,7 @@ static void resize_two_rows(const laci_tap_span *spans, int n_spans, const uint8
       s = add_weighted_pixels(s, unpack_pixels(bytes, 0), pair++);
       s = add_weighted_pixels(s, unpack_pixels(bytes, 2), pair++);
     }
-    store_pixels(join_weight_halves(s), to[0] + (size_t)k * 3, to[1] + (size_t)k * 3);
+    store_pixels(join_halves_of_weighted_sums(s), to[0] + (size_t)k * 3, to[1] + (size_t)k * 3);
   }
 }
 
@@ -104,8 +104,8 @@ static inline __m128i join_row_sums(sums s) {
 enum { WIDE = 16 }; /* number of bytes of a row that are added at a time */
 
 /** Adds two rows, 16 bytes of each. If there is no second row, `second` has weight 0. */
-static inline void add_rows(sums s[4], const uint8_t *first, const uint8_t *second,
-                            laci_tap_pair pair) {
+static inline void add_two_weighted_rows(sums s[4], const uint8_t *first, const uint8_t *second,
+                                         laci_tap_pair pair) {
   __m128i a = _mm_loadu_si128((const void *)first), b = _mm_loadu_si128((const void *)second);
   __m128i zero = _mm_setzero_si128();
   __m128i low = _mm_unpacklo_epi8(a, b), high = _mm_unpackhi_epi8(a, b);
@@ -124,7 +124,7 @@ static void resize_vertically(laci_tap_span span, const uint8_t *rows, size_t st
     for (int y = 0; y < span.count; y += 2) {
       bool both = y + 1 < span.count;
       const uint8_t *row = top + (size_t)y * stride + x;
-      add_rows(s, row, row + (both ? stride : 0), span.pairs[y / 2]);
+      add_two_weighted_rows(s, row, row + (both ? stride : 0), span.pairs[y / 2]);
     }
     __m128i words = _mm_packus_epi32(join_row_sums(s[0]), join_row_sums(s[1]));
     __m128i more = _mm_packus_epi32(join_row_sums(s[2]), join_row_sums(s[3]));
@@ -155,7 +155,8 @@ static inline __m256 reverse_lanes(__m256 values) {
   return _mm256_permutevar8x32_ps(values, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
 }
 
-static inline void scale_channel(const laci_image_scale *how, __m256 grey, int c, float *to) {
+static inline void normalize_channel_of_pixels(const laci_image_scale *how, __m256 grey, int c,
+                                               float *to) {
   __m256 value =
       _mm256_div_ps(_mm256_sub_ps(grey, _mm256_set1_ps(how->mean[c])), _mm256_set1_ps(how->std[c]));
   _mm256_storeu_ps(to, how->mirrored ? reverse_lanes(value) : value);
@@ -168,10 +169,10 @@ static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t wi
     __m128i first = _mm_loadu_si128((const void *)(row + x * 3));
     __m128i second = _mm_loadu_si128((const void *)(row + x * 3 + 8));
     float *at = to + (how->mirrored ? width - PIXELS - x : x);
-    scale_channel(how, unpack_channel(first, second, 0), 0, at);
+    normalize_channel_of_pixels(how, unpack_channel(first, second, 0), 0, at);
     if (how->n_channels == 1) continue;
-    scale_channel(how, unpack_channel(first, second, 1), 1, at + channel_stride);
-    scale_channel(how, unpack_channel(first, second, 2), 2, at + 2 * channel_stride);
+    normalize_channel_of_pixels(how, unpack_channel(first, second, 1), 1, at + channel_stride);
+    normalize_channel_of_pixels(how, unpack_channel(first, second, 2), 2, at + 2 * channel_stride);
   }
   laci_image_resize_scale_plain(how, row, width, x, to, channel_stride);
 }

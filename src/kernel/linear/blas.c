@@ -113,7 +113,7 @@ static void find_openmp_runtimes(void *library) {
 
 /* Creates OpenBLAS's buffers for n threads; they are never freed. The two functions are not in its
  * headers, but in the library in all its releases. */
-static void make_buffers(void *library, int n) {
+static void create_openblas_buffers(void *library, int n) {
   void *const take_at = dlsym(library, "blas_memory_alloc");
   void *const give_at = dlsym(library, "blas_memory_free");
   void *(*take)(int) = NULL;
@@ -150,7 +150,7 @@ static const char *load_library(void) {
   parallel = blas.openblas_get_parallel();
   if (parallel == OWN_THREADS) blas.openblas_set_num_threads(1);
   find_openmp_runtimes(library);
-  make_buffers(library, n);
+  create_openblas_buffers(library, n);
   return NULL;
 }
 

@@ -29,13 +29,13 @@ typedef struct ahead {
   int64_t each;
 } ahead;
 
-static inline void fetch_lines(const ahead *next, int64_t k) {
+static inline void prefetch_later_lines(const ahead *next, int64_t k) {
   for (int64_t line = 0; line < next->each; line++)
     _mm_prefetch((const char *)(next->from + (k * next->each + line * LINE)), _MM_HINT_T1);
 }
 
 /* sums: [rows / 16][blocks][16][16] */
-static void sum_two_by_two(const operands *o, const ahead *later, int32_t *sums) {
+static void sum_two_by_two_tiles(const operands *o, const ahead *later, int32_t *sums) {
   const uint8_t *below = o->x + TILE * o->stride;
   const int8_t *next = o->w + o->block_bytes;
   _tile_zero(0);
@@ -43,7 +43,7 @@ static void sum_two_by_two(const operands *o, const ahead *later, int32_t *sums)
   _tile_zero(2);
   _tile_zero(3);
   for (int64_t k = 0; k < o->stride; k += LINE) {
-    fetch_lines(later, k);
+    prefetch_later_lines(later, k);
     _tile_loadd(4, o->x + k, o->stride);
     _tile_loadd(6, o->w + k * COLUMNS, LINE);
     _tile_dpbusd(0, 4, 6);
@@ -59,7 +59,7 @@ static void sum_two_by_two(const operands *o, const ahead *later, int32_t *sums)
   _tile_stored(3, sums + 3 * SUMS, LINE);
 }
 
-static void sum_two_by_one(const operands *o, int32_t *sums) {
+static void sum_two_by_one_tiles(const operands *o, int32_t *sums) {
   const uint8_t *below = o->x + TILE * o->stride;
   _tile_zero(0);
   _tile_zero(2);
@@ -74,7 +74,7 @@ static void sum_two_by_one(const operands *o, int32_t *sums) {
   _tile_stored(2, sums + SUMS, LINE);
 }
 
-static void sum_one_by_two(const operands *o, int32_t *sums) {
+static void sum_one_by_two_tiles(const operands *o, int32_t *sums) {
   const int8_t *next = o->w + o->block_bytes;
   _tile_zero(0);
   _tile_zero(1);
@@ -89,7 +89,7 @@ static void sum_one_by_two(const operands *o, int32_t *sums) {
   _tile_stored(1, sums + SUMS, LINE);
 }
 
-static void sum_one_by_one(const operands *o, int32_t *sums) {
+static void sum_one_tile(const operands *o, int32_t *sums) {
   _tile_zero(0);
   for (int64_t k = 0; k < o->stride; k += LINE) {
     _tile_loadd(4, o->x + k, o->stride);
@@ -105,10 +105,10 @@ static void multiply_tile(const laci_byte_product *p, int64_t row, int64_t n_til
   _Alignas(LINE) int32_t sums[4 * SUMS];
   const int64_t stride = p->rows.stride, bytes = laci_byte_block_bytes(p->matrix.depth);
   const operands o = {p->rows.x + row * stride, p->matrix.w + block * bytes, stride, bytes};
-  if (n_tiles == 2 && n_blocks == 2) sum_two_by_two(&o, later, sums);
-  else if (n_tiles == 2) sum_two_by_one(&o, sums);
-  else if (n_blocks == 2) sum_one_by_two(&o, sums);
-  else sum_one_by_one(&o, sums);
+  if (n_tiles == 2 && n_blocks == 2) sum_two_by_two_tiles(&o, later, sums);
+  else if (n_tiles == 2) sum_two_by_one_tiles(&o, sums);
+  else if (n_blocks == 2) sum_one_by_two_tiles(&o, sums);
+  else sum_one_tile(&o, sums);
   for (int64_t v = 0; v < n_blocks; v++) {
     byte_block b;
     prepare_byte_block(p, block + v, &b);
@@ -130,8 +130,8 @@ static ahead find_lines_ahead(const laci_byte_product *p, const laci_byte_part *
   return (ahead){next + tile * each * p->rows.stride, each};
 }
 
-static void multiply_blocks(const laci_byte_product *p, const laci_byte_part *part, int64_t block,
-                            int64_t n_blocks) {
+static void multiply_column_blocks(const laci_byte_product *p, const laci_byte_part *part,
+                                   int64_t block, int64_t n_blocks) {
   static const ahead none = {0};
   int64_t row = part->row;
   for (int64_t tile = 0; row + 2 * TILE <= part->row_end; row += 2 * TILE, tile++) {
@@ -149,6 +149,6 @@ static void multiply_blocks(const laci_byte_product *p, const laci_byte_part *pa
 void laci_multiply_bytes_amx(const laci_byte_product *p, const laci_byte_part *part) {
   laci_amx_configure_registers();
   for (int64_t block = part->block; block < part->block_end; block += 2)
-    multiply_blocks(p, part, block, part->block_end - block > 1 ? 2 : 1);
+    multiply_column_blocks(p, part, block, part->block_end - block > 1 ? 2 : 1);
   _tile_release();
 }

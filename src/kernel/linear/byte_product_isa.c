@@ -55,7 +55,7 @@ enum { ROWS = 3, MANY = 1, QUARTERS = 4 };
 
 /* Returns the sums of 8 columns, each of which is two numbers next to each other, of four columns
  * in each operand. */
-INLINE __m256i add_pairs(__m256i first, __m256i second) {
+INLINE __m256i add_neighbouring_sums(__m256i first, __m256i second) {
   enum { LANES_0_2_1_3 = 0xD8 };
   return _mm256_permute4x64_epi64(_mm256_hadd_epi32(first, second), LANES_0_2_1_3);
 }
@@ -92,8 +92,8 @@ INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_
 #pragma GCC unroll 4
   for (int r = 0; r < rows; r++) {
     __m256i *to = (__m256i *)(void *)(sums + r * COLUMNS);
-    _mm256_storeu_si256(to, add_pairs(sum[r][0], sum[r][1]));
-    _mm256_storeu_si256(to + 1, add_pairs(sum[r][2], sum[r][3]));
+    _mm256_storeu_si256(to, add_neighbouring_sums(sum[r][0], sum[r][1]));
+    _mm256_storeu_si256(to + 1, add_neighbouring_sums(sum[r][2], sum[r][3]));
   }
 }
 
@@ -164,27 +164,28 @@ INLINE void multiply_tile(const laci_byte_product *p, int64_t row, int64_t block
 }
 
 /* Computes `rows` rows of `blocks` blocks, fewer than MANY. */
-INLINE void multiply_few_blocks(const laci_byte_product *p, int64_t row, int64_t block,
-                                const int rows, int64_t blocks) {
+INLINE void multiply_few_column_blocks(const laci_byte_product *p, int64_t row, int64_t block,
+                                       const int rows, int64_t blocks) {
   for (int64_t at = 0; at < blocks; at++) multiply_tile(p, row, block + at, rows, 1);
 }
 
-INLINE void multiply_rows(const laci_byte_product *p, int64_t row, int64_t block, const int rows,
-                          int64_t blocks) {
+INLINE void multiply_row_by_column_blocks(const laci_byte_product *p, int64_t row, int64_t block,
+                                          const int rows, int64_t blocks) {
   if (blocks == MANY) multiply_tile(p, row, block, rows, MANY);
-  else multiply_few_blocks(p, row, block, rows, blocks);
+  else multiply_few_column_blocks(p, row, block, rows, blocks);
 }
 
 /* These blocks stay in the cache while all rows use them. */
-static void multiply_blocks(const laci_byte_product *p, int64_t row, int64_t row_end, int64_t block,
-                            int64_t blocks) {
-  for (; row + ROWS <= row_end; row += ROWS) multiply_rows(p, row, block, ROWS, blocks);
+static void multiply_column_blocks(const laci_byte_product *p, int64_t row, int64_t row_end,
+                                   int64_t block, int64_t blocks) {
+  for (; row + ROWS <= row_end; row += ROWS)
+    multiply_row_by_column_blocks(p, row, block, ROWS, blocks);
   switch (row_end - row) {
-    case 5: multiply_rows(p, row, block, ROWS > 5 ? 5 : ROWS, blocks); break;
-    case 4: multiply_rows(p, row, block, ROWS > 4 ? 4 : ROWS, blocks); break;
-    case 3: multiply_rows(p, row, block, ROWS > 3 ? 3 : ROWS, blocks); break;
-    case 2: multiply_rows(p, row, block, ROWS > 2 ? 2 : ROWS, blocks); break;
-    case 1: multiply_rows(p, row, block, 1, blocks); break;
+    case 5: multiply_row_by_column_blocks(p, row, block, ROWS > 5 ? 5 : ROWS, blocks); break;
+    case 4: multiply_row_by_column_blocks(p, row, block, ROWS > 4 ? 4 : ROWS, blocks); break;
+    case 3: multiply_row_by_column_blocks(p, row, block, ROWS > 3 ? 3 : ROWS, blocks); break;
+    case 2: multiply_row_by_column_blocks(p, row, block, ROWS > 2 ? 2 : ROWS, blocks); break;
+    case 1: multiply_row_by_column_blocks(p, row, block, 1, blocks); break;
     default: break;
   }
 }
@@ -192,6 +193,6 @@ static void multiply_blocks(const laci_byte_product *p, int64_t row, int64_t row
 void LACI_VARIANT(laci_multiply_bytes)(const laci_byte_product *p, const laci_byte_part *part) {
   for (int64_t block = part->block; block < part->block_end; block += MANY) {
     const int64_t left = part->block_end - block;
-    multiply_blocks(p, part->row, part->row_end, block, left < MANY ? left : MANY);
+    multiply_column_blocks(p, part->row, part->row_end, block, left < MANY ? left : MANY);
   }
 }

@@ -10,8 +10,8 @@ enum { LANES = 16 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE void sgd_loop(const laci_sgd_rule *rule, bool nesterov, float *restrict w,
-                     const float *restrict g, float *restrict v, size_t n) {
+INLINE void update_elements_by_sgd(const laci_sgd_rule *rule, bool nesterov, float *restrict w,
+                                   const float *restrict g, float *restrict v, size_t n) {
   const float momentum = rule->momentum, decay = rule->decay, scale = rule->scale;
   const bool inside = rule->rate_inside;
   const float before = inside ? rule->rate : 1, after = inside ? 1 : rule->rate;
@@ -24,8 +24,8 @@ INLINE void sgd_loop(const laci_sgd_rule *rule, bool nesterov, float *restrict w
 }
 
 static void update_sgd(const laci_sgd_rule *rule, float *w, const float *g, float *v, size_t n) {
-  if (rule->nesterov) sgd_loop(rule, true, w, g, v, n);
-  else sgd_loop(rule, false, w, g, v, n);
+  if (rule->nesterov) update_elements_by_sgd(rule, true, w, g, v, n);
+  else update_elements_by_sgd(rule, false, w, g, v, n);
 }
 
 static void update_adam(const laci_adam_rule *rule, float *restrict w, const float *restrict g,

@@ -46,7 +46,7 @@ INLINE lanes fused_multiply_add(lanes a, lanes b, lanes sum) {
 }
 
 INLINE lanes broadcast(float x) { return (lanes){0} + x; }
-INLINE lanes choose_by_mask(ints mask, lanes yes, lanes no) {
+INLINE lanes blend_by_mask(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }
 /* Returns max(low, x); if x is NaN, the result is NaN: x86's instructions then return their second
@@ -57,7 +57,7 @@ INLINE lanes at_least(float low, lanes x) {
 #elif defined(__AVX2__)
   return (lanes)_mm256_max_ps(_mm256_set1_ps(low), (__m256)x);
 #else
-  return choose_by_mask(low > x, broadcast(low), x);
+  return blend_by_mask(low > x, broadcast(low), x);
 #endif
 }
 INLINE lanes at_most(float high, lanes x) {
@@ -66,7 +66,7 @@ INLINE lanes at_most(float high, lanes x) {
 #elif defined(__AVX2__)
   return (lanes)_mm256_min_ps(_mm256_set1_ps(high), (__m256)x);
 #else
-  return choose_by_mask(high < x, broadcast(high), x);
+  return blend_by_mask(high < x, broadcast(high), x);
 #endif
 }
 INLINE lanes magnitude(lanes x) { return (lanes)((ints)x & INT32_MAX); }
@@ -75,7 +75,7 @@ INLINE lanes select_by_sign(lanes x, lanes yes, lanes no) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
   return (lanes)_mm256_blendv_ps((__m256)no, (__m256)yes, (__m256)x);
 #else
-  return choose_by_mask((ints)x < 0, yes, no);
+  return blend_by_mask((ints)x < 0, yes, no);
 #endif
 }
 
@@ -129,17 +129,17 @@ INLINE lanes logistic_from_exp(lanes x, lanes e) {
 
 /* Returns x * gate, but 0 where the gate is 0, even for an infinite x. */
 INLINE lanes multiply_by_gate(lanes x, lanes gate) {
-  return choose_by_mask(gate == 0.0F, broadcast(0), x * gate);
+  return blend_by_mask(gate == 0.0F, broadcast(0), x * gate);
 }
 
 /* ---- The functions ---- */
 
 INLINE lanes relu(const laci_pointwise *f, lanes x) {
-  return f->alpha == 0 ? at_least(0, x) : choose_by_mask(x > 0.0F, x, x * f->alpha);
+  return f->alpha == 0 ? at_least(0, x) : blend_by_mask(x > 0.0F, x, x * f->alpha);
 }
 
 INLINE lanes elu(const laci_pointwise *f, lanes x) {
-  return choose_by_mask(x > 0.0F, x, exp_minus_1(x) * f->alpha);
+  return blend_by_mask(x > 0.0F, x, exp_minus_1(x) * f->alpha);
 }
 
 INLINE lanes logistic(const laci_pointwise *f, lanes x) {
@@ -168,7 +168,7 @@ INLINE lanes swish(const laci_pointwise *f, lanes x) {
   const lanes alpha = broadcast(f->alpha), product = alpha * x,
               z = at_most(128, magnitude(product));
   const lanes lost =
-      choose_by_mask(z < 128.0F, fused_multiply_add(alpha, x, -product), broadcast(0));
+      blend_by_mask(z < 128.0F, fused_multiply_add(alpha, x, -product), broadcast(0));
   return multiply_by_gate(
       x, logistic_from_exp(product, exp_of_minus_sum(z, select_by_sign(product, -lost, lost))));
 }

@@ -11,7 +11,8 @@
 #define EACH_BY_ITSELF _Pragma("GCC ivdep")
 #endif
 
-static void sum_f32(const float *a, const float *b, const float *y, int64_t n, float *to) {
+static void sum_gradients_f32(const float *a, const float *b, const float *y, int64_t n,
+                              float *to) {
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) {
     float sum = a[i] + b[i];
@@ -19,8 +20,8 @@ static void sum_f32(const float *a, const float *b, const float *y, int64_t n, f
   }
 }
 
-static void sum_bf16(const uint16_t *a, const uint16_t *b, const uint16_t *y, int64_t n,
-                     uint16_t *to) {
+static void sum_gradients_bf16(const uint16_t *a, const uint16_t *b, const uint16_t *y, int64_t n,
+                               uint16_t *to) {
   EACH_BY_ITSELF
   for (int64_t i = 0; i < n; i++) {
     uint16_t sum = laci_bf16_round(laci_bf16_value(a[i]) + laci_bf16_value(b[i]));
@@ -29,4 +30,4 @@ static void sum_bf16(const uint16_t *a, const uint16_t *b, const uint16_t *y, in
   }
 }
 
-const laci_relu_sum LACI_VARIANT(laci_relu_sum) = {sum_f32, sum_bf16};
+const laci_relu_sum LACI_VARIANT(laci_relu_sum) = {sum_gradients_f32, sum_gradients_bf16};

@@ -33,7 +33,7 @@ static inline void sum_lanes(const lanes *l, double sums[2]) {
   }
 }
 
-static void sum_f32(const float *x, const float *t, int64_t n, double sums[2]) {
+static void sum_squared_errors_f32(const float *x, const float *t, int64_t n, double sums[2]) {
   lanes l = {.error = {0}};
   int64_t at = 0;
   for (; at + LANES <= n; at += LANES) add_squares_to_lanes(&l, x + at, t + at, LANES);
@@ -45,7 +45,8 @@ static inline void widen_bf16(const uint16_t *from, int n, float *to) {
   for (int i = 0; i < n; i++) to[i] = laci_bf16_value(from[i]);
 }
 
-static void sum_bf16(const uint16_t *x, const uint16_t *t, int64_t n, double sums[2]) {
+static void sum_squared_errors_bf16(const uint16_t *x, const uint16_t *t, int64_t n,
+                                    double sums[2]) {
   lanes l = {.error = {0}};
   float a[LANES], b[LANES];
   int64_t at = 0;
@@ -72,5 +73,5 @@ static void gradient_bf16(const uint16_t *x, const uint16_t *t, float factor, in
     to[i] = laci_bf16_round(factor * (laci_bf16_value(x[i]) - laci_bf16_value(t[i])));
 }
 
-const laci_squared_error LACI_VARIANT(laci_squared_error) = {sum_f32, sum_bf16, gradient_f32,
-                                                             gradient_bf16};
+const laci_squared_error LACI_VARIANT(laci_squared_error) = {
+    sum_squared_errors_f32, sum_squared_errors_bf16, gradient_f32, gradient_bf16};

@@ -31,7 +31,7 @@ static const float factors[] = {1.32764640e-3F, 9.67554127e-3F, 5.55071330e-2F,
 
 #if defined(__AVX512F__)
 
-INLINE lanes swish_of(lanes x) {
+INLINE lanes swish_of_lanes(lanes x) {
   __m512 t = (__m512)(x * -log2_e);
   __mmask16 vanishes = _mm512_cmp_ps_mask(t, _mm512_set1_ps(highest), _CMP_GT_OQ);
   t = _mm512_max_ps(_mm512_set1_ps(lowest), t); /* if t is NaN, the result is NaN, the second
@@ -60,21 +60,21 @@ INLINE lanes multiply_add(lanes a, lanes b, lanes sum) {
 #endif
 }
 
-INLINE lanes choose_by_mask(ints mask, lanes yes, lanes no) {
+INLINE lanes blend_by_mask(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }
 
-INLINE lanes swish_of(lanes x) {
+INLINE lanes swish_of_lanes(lanes x) {
   const float magic = 12582912.0F; /* 1.5 * 2^23: its last bit has the value 1 */
   lanes t = x * -log2_e, p = (lanes){0} + factors[0];
   ints vanishes = t > highest;
-  t = choose_by_mask(t < lowest, (lanes){0} + lowest, t);
+  t = blend_by_mask(t < lowest, (lanes){0} + lowest, t);
   lanes shifted = t + magic, part = t - (shifted - magic);
   words whole = (words)shifted - (words)((lanes){0} + magic);
   for (int at = 1; at < 6; at++) p = multiply_add(p, part, (lanes){0} + factors[at]);
   lanes power = (lanes)((words)p + (whole << 23));
-  return choose_by_mask(vanishes, (lanes){0},
-                        x / (power + 1.0F)); /* if x is NaN, the division gives NaN */
+  return blend_by_mask(vanishes, (lanes){0},
+                       x / (power + 1.0F)); /* if x is NaN, the division gives NaN */
 }
 
 #endif
@@ -84,12 +84,12 @@ void LACI_VARIANT(laci_swish)(float *x, int64_t n) {
   int64_t at = 0;
   for (; at + LANES <= n; at += LANES) {
     memcpy(&v, x + at, sizeof v);
-    v = swish_of(v);
+    v = swish_of_lanes(v);
     memcpy(x + at, &v, sizeof v);
   }
   if (at == n) return;
   v = (lanes){0};
   memcpy(&v, x + at, (size_t)(n - at) * sizeof *x);
-  v = swish_of(v);
+  v = swish_of_lanes(v);
   memcpy(x + at, &v, (size_t)(n - at) * sizeof *x);
 }

@@ -41,7 +41,7 @@ static int find_first_index(const lanes *x, const lanes *step, int32_t value) {
   return smallest_lane(&index);
 }
 
-static laci_two_smallest two_smallest(const int32_t *row, const int32_t *price, int n) {
+static laci_two_smallest find_two_smallest_costs(const int32_t *row, const int32_t *price, int n) {
   lanes r, p, step = {0}, at = {0};
   LOAD(r, row);
   LOAD(p, price);
@@ -69,7 +69,7 @@ static laci_two_smallest two_smallest(const int32_t *row, const int32_t *price, 
   return out;
 }
 
-static int32_t smallest(const int32_t *row, const int32_t *price, int n) {
+static int32_t find_smallest_cost(const int32_t *row, const int32_t *price, int n) {
   lanes found = (lanes){0} + INT32_MAX;
   for (int j = 0; j < n; j += LANES) {
     lanes r, p;
@@ -98,8 +98,8 @@ static void lower_distances(const laci_lap_offer *offer, int32_t *smallest, int3
 
 /* Paths to finished columns never become shorter, so only the search for the nearest column has to
  * skip them: `mark` raises their distance to the maximum. */
-static int relax_and_find_nearest(const laci_lap_frontier *frontier, const int32_t *row, int32_t i,
-                                  int32_t base) {
+static int lower_distances_and_find_nearest(const laci_lap_frontier *frontier, const int32_t *row,
+                                            int32_t i, int32_t base) {
   const int32_t *price = frontier->price, *marks = frontier->mark;
   int32_t *distances = frontier->distance, *parents = frontier->parent;
   lanes nearest = (lanes){0} + INT32_MAX, at = {0}, step = {0};
@@ -124,5 +124,5 @@ static int relax_and_find_nearest(const laci_lap_frontier *frontier, const int32
   return find_first_index(&nearest, &at, smallest_lane(&nearest));
 }
 
-const laci_lap_rows LACI_VARIANT(laci_lap_rows) = {two_smallest, smallest, lower_distances,
-                                                   relax_and_find_nearest};
+const laci_lap_rows LACI_VARIANT(laci_lap_rows) = {
+    find_two_smallest_costs, find_smallest_cost, lower_distances, lower_distances_and_find_nearest};

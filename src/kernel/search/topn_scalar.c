@@ -36,7 +36,7 @@ DEFINE_SINK(sink_i16, int16_t)
 DEFINE_TOP(top_u8, sink_u8, uint8_t)
 DEFINE_TOP(top_i16, sink_i16, int16_t)
 
-static size_t rows_in_chunk(size_t rows, size_t row) {
+static size_t count_rows_in_chunk(size_t rows, size_t row) {
   return rows - row < ROWS_AT_ONCE ? rows - row : ROWS_AT_ONCE;
 }
 
@@ -44,7 +44,7 @@ void laci_nth_largest_scalar(laci_number number, const void *const *columns, int
                              size_t rows, void *out) {
   const size_t size = laci_number_size(number);
   for (size_t row = 0; row < rows; row += ROWS_AT_ONCE) {
-    size_t length = rows_in_chunk(rows, row);
+    size_t length = count_rows_in_chunk(rows, row);
     _Alignas(64) union {
       uint8_t u8[LACI_TOPN_MAX][ROWS_AT_ONCE];
       int16_t i16[LACI_TOPN_MAX][ROWS_AT_ONCE];
@@ -64,7 +64,7 @@ int64_t laci_top_sum_scalar(laci_number number, const void *const *columns, int 
                             size_t rows) {
   int64_t total = 0;
   for (size_t row = 0; row < rows; row += ROWS_AT_ONCE) {
-    size_t length = rows_in_chunk(rows, row);
+    size_t length = count_rows_in_chunk(rows, row);
     _Alignas(64) union {
       uint8_t u8[LACI_TOPN_MAX][ROWS_AT_ONCE];
       int16_t i16[LACI_TOPN_MAX][ROWS_AT_ONCE];

@@ -61,7 +61,7 @@ static void add_strided_words(const float *from, int64_t n, int64_t stride, int6
 }
 
 /* Adds the halves to n sums. */
-static void add_halves(const half_sums *h, int64_t n, sums *to) {
+static void add_half_sums(const half_sums *h, int64_t n, sums *to) {
   for (int64_t at = 0; at < n; at++) {
     to->of[0][at] += h->even[at] & UINT16_MAX;
     to->of[1][at] += h->odd[at] & UINT16_MAX;
@@ -76,7 +76,7 @@ static void clear_halves(half_sums *h, int64_t n) {
 }
 
 /* Adds n neighbouring words to one sum. */
-static void add_run_of_words(const float *from, int64_t n, int64_t to_result, sums *to) {
+static void sum_neighbouring_words(const float *from, int64_t n, int64_t to_result, sums *to) {
   while (n > 0) {
     half_sums h;
     sums all = {.n_inside = {0}};
@@ -88,7 +88,7 @@ static void add_run_of_words(const float *from, int64_t n, int64_t to_result, su
       add_words(from, n, 1, h.even, h.odd);
       n = 0;
     }
-    add_halves(&h, LANES, &all);
+    add_half_sums(&h, LANES, &all);
     for (int channel = 0; channel < SIDE; channel++) {
       for (int lane = 0; lane < LANES; lane++) to->of[channel][to_result] += all.of[channel][lane];
     }
@@ -118,7 +118,8 @@ static void add_bytes_of_sums(const laci_average_pool *p, const uint32_t *sum,
 }
 
 /* Converts n sums to words. It writes whole groups of 16. */
-static void convert_sums(const laci_average_pool *p, const sums *s, int64_t n, uint32_t *words) {
+static void convert_sums_to_words(const laci_average_pool *p, const sums *s, int64_t n,
+                                  uint32_t *words) {
   for (int64_t at = 0; at < n; at += LANES) {
     memset(words + at, 0, LANES * sizeof *words);
     for (int channel = 0; channel < SIDE; channel++) {
@@ -128,8 +129,8 @@ static void convert_sums(const laci_average_pool *p, const sums *s, int64_t n, u
 }
 
 /* Stores n words in a row of results. In PC16P they are in blocks of 16 pixels. */
-static void store_words(const laci_sparse_layout *out, const int64_t pixel[2], int64_t n,
-                        const uint32_t *words, float *y) {
+static void store_result_words(const laci_sparse_layout *out, const int64_t pixel[2], int64_t n,
+                               const uint32_t *words, float *y) {
   if (out->format != LACI_FORMAT_PC16P) {
     memcpy(y + laci_sparse_offset(out, 0, pixel[0], pixel[1]), words, (size_t)n * sizeof *words);
     return;
@@ -149,20 +150,20 @@ typedef struct range {
   int64_t first, last;
 } range;
 
-static int64_t ceil_of(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
+static int64_t ceil_divide(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
 
-static range find_results_inside(const laci_sparse_window *g, int64_t tap, range all) {
-  const int64_t first = ceil_of(g->pad_left - tap, g->stride_w);
-  const int64_t last = ceil_of(g->w + g->pad_left - tap, g->stride_w);
+static range find_results_with_pixel(const laci_sparse_window *g, int64_t tap, range all) {
+  const int64_t first = ceil_divide(g->pad_left - tap, g->stride_w);
+  const int64_t last = ceil_divide(g->w + g->pad_left - tap, g->stride_w);
   return (range){first > all.first ? first : all.first, laci_min(last, all.last)};
 }
 
 /* Adds a row of the windows of some results. x: the first pixel of the row. */
-static void add_row(const laci_average_pool *p, const float *x, range results, half_sums *h,
-                    sums *s) {
+static void add_window_row(const laci_average_pool *p, const float *x, range results, half_sums *h,
+                           sums *s) {
   const laci_sparse_window *g = &p->window;
   for (int64_t tap = 0; tap < g->kernel_w; tap++) {
-    const range in = find_results_inside(g, tap, results);
+    const range in = find_results_with_pixel(g, tap, results);
     if (in.first >= in.last) continue;
     add_strided_words(x + in.first * g->stride_w - g->pad_left + tap, in.last - in.first,
                       g->stride_w, in.first - results.first, h);
@@ -177,14 +178,14 @@ static void add_row_of_wide_windows(const laci_average_pool *p, const float *x, 
   for (int64_t at = results.first; at < results.last; at++) {
     const int64_t left = at * g->stride_w - g->pad_left, begin = left > 0 ? left : 0;
     const int64_t n = laci_min(left + g->kernel_w, g->w) - begin;
-    add_run_of_words(x + begin, n, at - results.first, s);
+    sum_neighbouring_words(x + begin, n, at - results.first, s);
     s->n_inside[at - results.first] += (int32_t)n;
   }
 }
 
 /* Computes the sums of some results of a row. x: the channel's pixels. */
-static void sum_windows(const laci_average_pool *p, const float *x, int64_t row, range results,
-                        sums *s) {
+static void sum_windows_of_row(const laci_average_pool *p, const float *x, int64_t row,
+                               range results, sums *s) {
   const laci_sparse_window *g = &p->window;
   const int64_t n = results.last - results.first, top = row * g->stride_h - g->pad_top;
   const bool wide = g->kernel_w > n || g->kernel_w > MOST_HALF;
@@ -199,14 +200,14 @@ static void sum_windows(const laci_average_pool *p, const float *x, int64_t row,
       continue;
     }
     if (held + g->kernel_w > MOST_HALF) {
-      add_halves(&h, n, s);
+      add_half_sums(&h, n, s);
       clear_halves(&h, n);
       held = 0;
     }
-    add_row(p, from, results, &h, s);
+    add_window_row(p, from, results, &h, s);
     held += g->kernel_w;
   }
-  if (!wide) add_halves(&h, n, s);
+  if (!wide) add_half_sums(&h, n, s);
 }
 
 /* Is the window the whole image? */
@@ -221,13 +222,14 @@ static void sum_whole_image(const laci_average_pool *p, const float *x, sums *s)
   const laci_sparse_window *g = &p->window;
   const int64_t n = (g->h - 1) * p->in.row_stride + g->w, n_pixels = g->h * g->w;
   clear_sums(s, LANES);
-  add_run_of_words(x, n, 0, s);
+  sum_neighbouring_words(x, n, 0, s);
   for (int channel = 0; channel < SIDE; channel++)
     s->of[channel][0] -= (uint32_t)(n - n_pixels) * (uint32_t)p->x_zero;
   s->n_inside[0] = (int32_t)n_pixels;
 }
 
-static void pool_pixels(const laci_average_pool *p, int64_t channel, const float *x, float *y) {
+static void pool_channel_of_pixels(const laci_average_pool *p, int64_t channel, const float *x,
+                                   float *y) {
   const laci_sparse_window *g = &p->window;
   uint32_t words[SOME];
   sums s;
@@ -237,9 +239,9 @@ static void pool_pixels(const laci_average_pool *p, int64_t channel, const float
     for (int64_t at = 0; at < g->out_w; at += SOME) {
       const range results = {at, laci_min(at + SOME, g->out_w)};
       if (is_whole_image(g)) sum_whole_image(p, x, &s);
-      else sum_windows(p, x, row, results, &s);
-      convert_sums(p, &s, results.last - at, words);
-      store_words(&p->out, (const int64_t[]){row, at}, results.last - at, words, y);
+      else sum_windows_of_row(p, x, row, results, &s);
+      convert_sums_to_words(p, &s, results.last - at, words);
+      store_result_words(&p->out, (const int64_t[]){row, at}, results.last - at, words, y);
     }
   }
 }
@@ -260,15 +262,16 @@ static int32_t sum_pixel_of_images(const laci_average_pool *p, const float *x,
     for (int64_t tap = left > 0 ? left : 0; tap < laci_min(left + g->kernel_w, g->w); tap++) {
       add_words(x + at * p->in.row_stride + tap * p->in.pixel_stride, LANES, 1, h.even, h.odd);
       if (++n % MOST_HALF != 0) continue;
-      add_halves(&h, LANES, s);
+      add_half_sums(&h, LANES, s);
       clear_halves(&h, LANES);
     }
   }
-  add_halves(&h, LANES, s);
+  add_half_sums(&h, LANES, s);
   return n;
 }
 
-static void pool_images(const laci_average_pool *p, int64_t channel, const float *x, float *y) {
+static void pool_channel_of_images(const laci_average_pool *p, int64_t channel, const float *x,
+                                   float *y) {
   const laci_sparse_window *g = &p->window;
   uint32_t words[SOME];
   sums s;
@@ -277,7 +280,7 @@ static void pool_images(const laci_average_pool *p, int64_t channel, const float
     const int64_t pixel[2] = {at / g->out_w, at % g->out_w};
     const int32_t n = sum_pixel_of_images(p, x, pixel, &s);
     for (int lane = 0; lane < LANES; lane++) s.n_inside[lane] = n;
-    convert_sums(p, &s, LANES, words);
+    convert_sums_to_words(p, &s, LANES, words);
     memcpy(y + laci_sparse_offset(&p->out, channel, pixel[0], pixel[1]), words,
            LANES * sizeof *words);
   }
@@ -289,7 +292,7 @@ void LACI_VARIANT(laci_average_pool)(const laci_average_pool *p, const float *x,
   for (int64_t item = first; item < last; item++) {
     const float *from = x + item / channels * p->in.n_floats;
     float *to = y + item / channels * p->out.n_floats;
-    if (p->in.format == LACI_FORMAT_HWC16N) pool_images(p, item % channels, from, to);
-    else pool_pixels(p, item % channels, from, to);
+    if (p->in.format == LACI_FORMAT_HWC16N) pool_channel_of_images(p, item % channels, from, to);
+    else pool_channel_of_pixels(p, item % channels, from, to);
   }
 }

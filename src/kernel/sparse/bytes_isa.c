@@ -74,7 +74,7 @@ typedef struct item {
                              channels */
 } item;
 
-static item find_item(const laci_bytes_form *f, int64_t at) {
+static item locate_item(const laci_bytes_form *f, int64_t at) {
   const laci_sparse_layout *from = &f->floats, *to = &f->int8x4;
   const int64_t each = laci_bytes_n_items(f) / f->n_image_blocks, image_block = at / each,
                 in = at % each;
@@ -102,10 +102,10 @@ static int channels_in_int8x4(const item *i, int64_t channel) {
   return left < INT8X4 ? (int)left : INT8X4;
 }
 
-static void pack_items(const laci_bytes_form *f, const float *floats, float *int8x4, int64_t first,
-                       int64_t last) {
+static void pack_item_range(const laci_bytes_form *f, const float *floats, float *int8x4,
+                            int64_t first, int64_t last) {
   for (int64_t at = first; at < last; at++) {
-    item i = find_item(f, at);
+    item i = locate_item(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       i.run.n_channels = channels_in_int8x4(&i, c);
       pack_pixel_run(&i.run, floats + i.floats, int8x4 + i.int8x4);
@@ -114,10 +114,10 @@ static void pack_items(const laci_bytes_form *f, const float *floats, float *int
   }
 }
 
-static void unpack_items(const laci_bytes_form *f, const float *int8x4, float *floats,
-                         int64_t first, int64_t last) {
+static void unpack_item_range(const laci_bytes_form *f, const float *int8x4, float *floats,
+                              int64_t first, int64_t last) {
   for (int64_t at = first; at < last; at++) {
-    item i = find_item(f, at);
+    item i = locate_item(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       i.run.n_channels = channels_in_int8x4(&i, c);
       unpack_pixel_run(&i.run, int8x4 + i.int8x4, floats + i.floats);
@@ -189,10 +189,10 @@ static void shift_pixel_run(const laci_fake_quantized *q, const laci_bytes_shift
   memcpy(y, int8x4, sizeof int8x4);
 }
 
-static void shift_items(const laci_bytes_form *f, const laci_bytes_shift *s, const float *x,
-                        float *y, int64_t first, int64_t last) {
+static void shift_item_range(const laci_bytes_form *f, const laci_bytes_shift *s, const float *x,
+                             float *y, int64_t first, int64_t last) {
   for (int64_t at = first; at < last; at++) {
-    item i = find_item(f, at);
+    item i = locate_item(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       for (int64_t pixel = 0; pixel < i.run.n; pixel += LANES) {
         const int64_t place = i.int8x4 + pixel;
@@ -202,5 +202,5 @@ static void shift_items(const laci_bytes_form *f, const laci_bytes_shift *s, con
   }
 }
 
-const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {pack_items, unpack_items, add_bytes,
-                                                    shift_items};
+const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {pack_item_range, unpack_item_range, add_bytes,
+                                                    shift_item_range};

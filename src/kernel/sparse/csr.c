@@ -98,8 +98,8 @@ static void find_column_blocks(builder *m) {
 }
 
 /* Fills a chunk with the entries of some rows of a group, and sets where they begin. */
-static void fill_chunk(const builder *m, int64_t group, int64_t row_first, laci_csr_chunk *chunk,
-                       int64_t *begin) {
+static void fill_chunk_of_rows(const builder *m, int64_t group, int64_t row_first,
+                               laci_csr_chunk *chunk, int64_t *begin) {
   const laci_sparse_product *p = m->p;
   const int64_t group_end = (group + 1) * p->rows_together, row_end = row_first + m->chunk_rows;
   int64_t n = p->row_begin[row_first];
@@ -142,13 +142,13 @@ static bool allocate_chunks(const builder *m, int64_t n_groups) {
   return csr->chunks && csr->begin && csr->entries;
 }
 
-static void fill_chunks(const builder *m, int64_t n_groups) {
+static void fill_all_chunks(const builder *m, int64_t n_groups) {
   int64_t *begin = m->csr->begin;
   laci_csr_chunk *chunk = m->csr->chunks;
   for (int64_t group = 0; group < n_groups; group++) {
     const int64_t end = (group + 1) * m->p->rows_together;
     for (int64_t row = group * m->p->rows_together; row < end; row += m->chunk_rows, chunk++) {
-      fill_chunk(m, group, row, chunk, begin);
+      fill_chunk_of_rows(m, group, row, chunk, begin);
       begin += chunk->n_blocks * (chunk->row_last - chunk->row_first) + 1;
     }
   }
@@ -170,7 +170,7 @@ lac_status laci_csr_init(const laci_sparse_product *p, const float *weight, cons
     st = laci_fail_memory(err, "a sparse product's CSR");
     laci_csr_clear(csr);
   } else {
-    fill_chunks(&m, n_groups);
+    fill_all_chunks(&m, n_groups);
   }
   laci_free(m.ends);
   laci_free(m.first);

@@ -72,8 +72,8 @@ static inline __attribute__((always_inline)) void store_results(const strip *s, 
 
 /* Adds the entries of one row. n is a constant where this is inlined, so that sums stay in
  * registers. */
-static inline __attribute__((always_inline)) void add_row_entries(const strip *s, const block *b,
-                                                                  int64_t row, const int n) {
+static inline __attribute__((always_inline)) void add_entries_of_row(const strip *s, const block *b,
+                                                                     int64_t row, const int n) {
   float *sums = b->sums + row * LANES;
   const laci_csr_entry *e = b->entries + b->begin[row], *end = b->entries + b->begin[row + 1];
   const float *x[LACI_CSR_MOST_TILES];
@@ -100,12 +100,12 @@ static inline __attribute__((always_inline)) void add_row_entries(const strip *s
   for (int at = 0; at < n; at++) STORE(sums + sums_offset(s, at), sum[at]);
 }
 
-#define CASE(n)                                                                  \
-  case n:                                                                        \
-    for (int64_t row = 0; row < b->n_rows; row++) add_row_entries(s, b, row, n); \
+#define CASE(n)                                                                     \
+  case n:                                                                           \
+    for (int64_t row = 0; row < b->n_rows; row++) add_entries_of_row(s, b, row, n); \
     break;
 
-static void add_block_entries(const strip *s, const block *b) {
+static void add_entries_of_column_block(const strip *s, const block *b) {
   switch (s->n_vectors) {
 #if defined(__ARM_NEON)
     CASE(4) CASE(8) CASE(12) CASE(16)
@@ -135,7 +135,7 @@ static int count_vectors(const laci_sparse_tile *tiles, int64_t n) {
 #else
 enum { EACH = 1, WIDTH = 1 };
 
-static void add_row_entries(const strip *s, const block *b, int64_t row) {
+static void add_entries_of_row(const strip *s, const block *b, int64_t row) {
   for (int t = 0; t < s->n_tiles; t++) {
     float *sums = b->sums + t * s->apart + row * LANES;
     for (int lane = 0; lane < LANES && b->bias; lane++) sums[lane] = b->bias[row];
@@ -148,8 +148,8 @@ static void add_row_entries(const strip *s, const block *b, int64_t row) {
   }
 }
 
-static void add_block_entries(const strip *s, const block *b) {
-  for (int64_t row = 0; row < b->n_rows; row++) add_row_entries(s, b, row);
+static void add_entries_of_column_block(const strip *s, const block *b) {
+  for (int64_t row = 0; row < b->n_rows; row++) add_entries_of_row(s, b, row);
 }
 
 static int count_vectors(const laci_sparse_tile *tiles, int64_t n) {
@@ -207,7 +207,7 @@ void LACI_VARIANT(laci_csr)(const laci_csr *csr, const laci_sparse_operands *o, 
                      .row_stride = csr->row_stride,
                      .low = o->low,
                      .high = o->high};
-    add_block_entries(&s, &b);
+    add_entries_of_column_block(&s, &b);
   }
   if (whole) return;
   const laci_sparse_part done = {tiles, 0, n_tiles, c->row_first, c->row_last};

@@ -328,7 +328,8 @@ static void sum_channels_of_images(const laci_depthwise *d, const laci_sparse_op
 }
 
 /* Is clipping all that follows the sums, and are all lanes of the tiles results? */
-static bool is_only_clipped(const laci_sparse_operands *o, const laci_sparse_part *part) {
+static bool stores_only_clipped_results(const laci_sparse_operands *o,
+                                        const laci_sparse_part *part) {
   bool all = true;
   for (int64_t tile = part->tile_first; tile < part->tile_last; tile++) {
     all = all && laci_sparse_is_whole_tile(part->tiles[tile].lanes);
@@ -353,7 +354,7 @@ void LACI_VARIANT(laci_depthwise_multiply)(const laci_depthwise *d, const laci_s
                                                                                      image block */
       some.tile_first = tile;
       some.tile_last = laci_min(tile + d->tiles_at_once, laci_min(after, part->tile_last));
-      if (images && is_only_clipped(o, &some)) {
+      if (images && stores_only_clipped_results(o, &some)) {
         sum_channels_of_images(d, o, &some, NULL);
         continue;
       }

@@ -33,12 +33,12 @@ enum {
 
 /* Returns the number of lanes in a unit, which is the vector that the kernel computes at once: 16
  * lanes with AVX-512, else 8. */
-static int unit_lanes(void) {
+static int lanes_per_vector(void) {
   return laci_cpu_level_in_force() == LACI_CPU_AVX512 ? LACI_SPARSE_LANES : HALF;
 }
 
-int64_t laci_grouped_rows_n_units(const laci_sparse_tile *tiles, int64_t n_tiles) {
-  if (unit_lanes() == LACI_SPARSE_LANES || n_tiles == 0) return n_tiles;
+int64_t laci_grouped_rows_n_vectors(const laci_sparse_tile *tiles, int64_t n_tiles) {
+  if (lanes_per_vector() == LACI_SPARSE_LANES || n_tiles == 0) return n_tiles;
   const uint64_t upper = tiles[n_tiles - 1].lanes & LACI_SPARSE_ALL_LANES;
   return 2 * n_tiles - (upper >> HALF == 0);
 }
@@ -69,7 +69,7 @@ static void start_rows_of_chunk(const laci_sparse_product *p, int64_t first, int
   for (int64_t row = 0; row < n; row++) r->next[row] = p->row_begin[first + row];
 }
 
-static void advance_to_next_window(rows *r) {
+static void find_patterns_of_next_window(rows *r) {
   const laci_sparse_product *p = r->p;
   r->column += WINDOW;
   r->n_singles = 0;
@@ -145,7 +145,7 @@ static void append_single_weights(builder *m, const rows *r) {
   }
 }
 
-static void fill_window(builder *m, const rows *r) {
+static void append_window_weights(builder *m, const rows *r) {
   uint8_t order[MOST_ROWS]; /* rows of the chunk, sorted by pattern */
   int next[PATTERNS], begin = 0, taken[PATTERNS];
   laci_grouped_rows_window *w = &m->b->windows[m->n_windows++];
@@ -175,7 +175,7 @@ static void visit_windows_of_chunk(builder *m, int64_t first, int64_t n, do_wind
   rows r;
   start_rows_of_chunk(m->p, first, n, &r);
   for (int64_t at = 0; at < m->b->n_windows; at++) {
-    advance_to_next_window(&r);
+    find_patterns_of_next_window(&r);
     what(m, &r);
   }
 }
@@ -221,7 +221,7 @@ lac_status laci_grouped_rows_init(const laci_sparse_product *p, const float *wei
                                   int64_t chunk_rows, laci_grouped_rows *b, lac_error *err) {
   *b = (laci_grouped_rows){.n_windows = laci_ceil_div(laci_sparse_columns_per_group(p), WINDOW),
                            .row_stride = p->row_stride,
-                           .lanes = unit_lanes()};
+                           .lanes = lanes_per_vector()};
   const int64_t most = LACI_GROUPED_ROWS_FLOATS / (UNITS * b->lanes);
   const int64_t cuts = laci_ceil_div(p->rows_together, chunk_rows < most ? chunk_rows : most);
   builder m = {
@@ -233,7 +233,7 @@ lac_status laci_grouped_rows_init(const laci_sparse_product *p, const float *wei
     laci_grouped_rows_clear(b);
     return laci_fail_memory(err, "a sparse product's grouped rows");
   }
-  visit_all_chunks(&m, fill_window);
+  visit_all_chunks(&m, append_window_weights);
   return LAC_OK;
 }
 
@@ -260,8 +260,7 @@ bool laci_grouped_rows_are_faster(const laci_sparse_product *p) {
   enum {
     SAMPLE = 64,
     MOST_SINGLES = 20
-  }; /* grouped rows are faster if at most one weight in
-                                              MOST_SINGLES is in no group */
+  }; /* grouped rows are faster if at most one weight in MOST_SINGLES is in no group */
   const double columns = (double)p->n_columns * (double)p->rows_together;
   rows r;
   if (!laci_grouped_rows_may_be_faster(p->rows_together,
@@ -271,7 +270,7 @@ bool laci_grouped_rows_are_faster(const laci_sparse_product *p) {
   builder m = {.p = p};
   start_rows_of_chunk(p, 0, SAMPLE, &r);
   for (int64_t at = 0; at < laci_sparse_columns_per_group(p); at += WINDOW) {
-    advance_to_next_window(&r);
+    find_patterns_of_next_window(&r);
     add_window_totals(&m, &r);
   }
   return m.n_singles * MOST_SINGLES <= m.n_rows * KEPT;

@@ -93,10 +93,10 @@ LAC_MUST_CHECK lac_status laci_grouped_rows_init(const laci_sparse_product *p, c
                                                  lac_error *err);
 void laci_grouped_rows_clear(laci_grouped_rows *b);
 
-/** laci_grouped_rows_n_units: returns the number of units in all tiles that have results, at the
+/** laci_grouped_rows_n_vectors: returns the number of units in all tiles that have results, at the
  * SIMD level in force. laci_grouped_rows_n_strips: returns the number of strips into which n_units
  * units are divided (laci_sparse_strip_begin). */
-int64_t laci_grouped_rows_n_units(const laci_sparse_tile *tiles, int64_t n_tiles);
+int64_t laci_grouped_rows_n_vectors(const laci_sparse_tile *tiles, int64_t n_tiles);
 int64_t laci_grouped_rows_n_strips(int64_t n_units);
 
 /** Computes all rows of a chunk for the units [first, last), which are at most those of one strip.

@@ -158,7 +158,7 @@ static inline void store_lanes(float *to, const float *from, uint64_t lanes, boo
   }
 }
 
-static void store_unit(const strip *s, int unit, const float *from) {
+static void store_result_vector(const strip *s, int unit, const float *from) {
   const bool all = s->lanes[unit] == ALL_OF_UNIT;
   float *y = s->y[unit];
   for (int64_t row = 0; row < s->n_rows; row++, y += s->row_stride, from += APART) {
@@ -195,14 +195,14 @@ static void apply_functions_and_store(const strip *s, const laci_sparse_operands
   }
   LACI_VARIANT(laci_sparse_finish)(&here, LANES, LACI_SPARSE_F32, &part, s->sums);
   for (int unit = 0; unit < s->n; unit++) {
-    store_unit(s, unit, results + (ptrdiff_t)(unit * UNIT));
+    store_result_vector(s, unit, results + (ptrdiff_t)(unit * UNIT));
   }
 }
 
 #ifdef ALL
 /* Clips the sums of a unit (vector of lanes) and stores them as results, in whole vectors. Only for
  * products where no function follows the clip. */
-static void clip_and_store_unit(const strip *s, const laci_sparse_operands *o, int unit) {
+static void clip_and_store_vector(const strip *s, const laci_sparse_operands *o, int unit) {
   const vector low = ALL(o->low), high = ALL(o->high);
   const bool all = s->lanes[unit] == ALL_OF_UNIT;
   const float *from = s->sums + (ptrdiff_t)(unit * UNIT), *residual = s->residual[unit];
@@ -234,9 +234,9 @@ static bool has_only_result_lanes(const strip *s) {
 
 /* ---- A strip ---- */
 
-static void set_unit_addresses(const laci_grouped_rows *b, const laci_sparse_operands *o,
-                               int64_t row, const laci_sparse_tile *tiles, int64_t first,
-                               strip *s) {
+static void set_vector_addresses(const laci_grouped_rows *b, const laci_sparse_operands *o,
+                                 int64_t row, const laci_sparse_tile *tiles, int64_t first,
+                                 strip *s) {
   enum { OF_TILE = LANES / UNIT };
   for (int at = 0; at < s->n; at++) {
     const laci_sparse_tile *tile = &tiles[(first + at) / OF_TILE];
@@ -260,7 +260,7 @@ static void set_sums_to_bias(const strip *s, const float *bias) {
 static void store_all_results(const strip *s, const laci_sparse_operands *o) {
 #ifdef ALL
   if (laci_sparse_is_only_clipped(o) && has_only_result_lanes(s)) {
-    for (int unit = 0; unit < s->n; unit++) clip_and_store_unit(s, o, unit);
+    for (int unit = 0; unit < s->n; unit++) clip_and_store_vector(s, o, unit);
     return;
   }
 #endif
@@ -276,7 +276,7 @@ void LACI_VARIANT(laci_grouped_rows)(const laci_grouped_rows *b, const laci_spar
              .row_stride = b->row_stride,
              .n_rows = c->row_last - c->row_first,
              .sums = sums};
-  set_unit_addresses(b, o, c->row_first, tiles, first, &s);
+  set_vector_addresses(b, o, c->row_first, tiles, first, &s);
   set_sums_to_bias(&s, o->bias + c->row_first);
   if (s.n == 1) add_windows_1(&s, c, b->n_windows);
   else if (s.n == 2) add_windows_2(&s, c, b->n_windows);

@@ -33,9 +33,9 @@ INLINE vector load(const float *from) {
 
 INLINE void store(float *to, vector v) { memcpy(to, &v, sizeof v); }
 
-INLINE vector zero_unless(vector v, truth where) { return (vector)((truth)v & where); }
+INLINE vector keep_lanes_or_zero(vector v, truth where) { return (vector)((truth)v & where); }
 
-INLINE vector relu_of(vector v) { return zero_unless(v, ~(v <= 0)); }
+INLINE vector relu_of(vector v) { return keep_lanes_or_zero(v, ~(v <= 0)); }
 
 /* ---- Places ---- */
 
@@ -44,7 +44,7 @@ typedef struct place {
   vector channel[MOST_EACH];
 } place;
 
-INLINE place load_place(const float *from, const int per_place) {
+INLINE place load_channels_as_floats(const float *from, const int per_place) {
   place p;
   p.channel[0] = load(from);
   if (per_place > 1) {
@@ -62,7 +62,7 @@ INLINE words round_to_bf16(vector v) {
   return ((bits + 0x7FFFU + (bits >> 16 & 1U)) & ~nan) | ((bits | 0x400000U) & nan);
 }
 
-INLINE void store_place(float *to, place p, const int per_place) {
+INLINE void store_channels_from_floats(float *to, place p, const int per_place) {
   if (per_place > 1) {
     const words low = round_to_bf16(p.channel[0]) >> 16;
     p.channel[0] = (vector)(low | (round_to_bf16(p.channel[1]) & 0xFFFF0000U));
@@ -102,7 +102,7 @@ INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *
       sums s[MOST_EACH];
       for (int c = 0; c < per_place; c++) s[c] = load_sums(both + (ptrdiff_t)c * 2 * LANES + lane);
       for (int pixel = 0; pixel < n; pixel++) {
-        const place x = load_place(from + pixel * t->pixel_stride + lane, per_place);
+        const place x = load_channels_as_floats(from + pixel * t->pixel_stride + lane, per_place);
         for (int c = 0; c < per_place; c++) {
           const vector off = x.channel[c] - center[c];
           s[c].of_values += off;
@@ -134,7 +134,7 @@ INLINE void find_pixel_means(const laci_norm_tile *t, const float *from, float *
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, center += per_place) {
     float lanes[MOST_EACH][LANES];
     for (int lane = 0; lane < LANES; lane += WIDTH) {
-      const place x = load_place(from + lane, per_place);
+      const place x = load_channels_as_floats(from + lane, per_place);
       for (int c = 0; c < per_place; c++) store(lanes[c] + lane, x.channel[c]);
     }
     for (int c = 0; c < per_place; c++) center[c] = sum_lanes(lanes[c]) / LANES;
@@ -173,13 +173,13 @@ INLINE void normalize_pixel(const laci_norm_scales *s, int64_t n_places, const f
   const float *mean = s->mean, *scale = s->scale, *shift = s->shift;
   for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.per_place) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
-      place v = load_place(from + at + lane, is.per_place);
+      place v = load_channels_as_floats(from + at + lane, is.per_place);
       for (int c = 0; c < is.per_place; c++) {
         const int64_t channel = first + c;
         const vector y = (v.channel[c] - mean[channel]) * scale[channel] + shift[channel];
         v.channel[c] = is.relu ? relu_of(y) : y;
       }
-      store_place(to + at + lane, v, is.per_place);
+      store_channels_from_floats(to + at + lane, v, is.per_place);
     }
   }
 }
@@ -209,7 +209,7 @@ INLINE void normalize_tile(const laci_norm_tile *t, const laci_norm_scales *s, l
  * mean. */
 INLINE vector gradient_before_relu(vector off, float scale, float shift, vector dy,
                                    const bool relu) {
-  return relu ? zero_unless(dy, off * scale + shift > 0) : dy;
+  return relu ? keep_lanes_or_zero(dy, off * scale + shift > 0) : dy;
 }
 
 /** The operands of the backward functions. */
@@ -228,8 +228,10 @@ INLINE void add_gradient_sums_of_pixels(const laci_norm_tile *t, const laci_norm
       for (int c = 0; c < is.per_place; c++)
         sum[c] = load_sums(both + (ptrdiff_t)c * 2 * LANES + lane);
       for (int pixel = 0; pixel < is.n; pixel++) {
-        const place x = load_place(from + pixel * t->pixel_stride + lane, is.per_place);
-        const place dy = load_place(back + pixel * t->pixel_stride + lane, is.per_place);
+        const place x =
+            load_channels_as_floats(from + pixel * t->pixel_stride + lane, is.per_place);
+        const place dy =
+            load_channels_as_floats(back + pixel * t->pixel_stride + lane, is.per_place);
         for (int c = 0; c < is.per_place; c++) {
           const vector off = x.channel[c] - mean[c];
           const vector m = gradient_before_relu(off, scale[c], shift[c], dy.channel[c], is.relu);
@@ -294,8 +296,8 @@ INLINE void compute_pixel_gradient(const gradient_of *g, int64_t n_places, const
   const float *level = g->off->offset, *slope = g->off->slope;
   for (int64_t at = 0, first = 0; at < n_places * LANES; at += LANES, first += is.per_place) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
-      const place x = load_place(from + at + lane, is.per_place);
-      place dy = load_place(back + at + lane, is.per_place);
+      const place x = load_channels_as_floats(from + at + lane, is.per_place);
+      place dy = load_channels_as_floats(back + at + lane, is.per_place);
       for (int c = 0; c < is.per_place; c++) {
         const int64_t channel = first + c;
         const vector around = x.channel[c] - mean[channel];
@@ -303,7 +305,7 @@ INLINE void compute_pixel_gradient(const gradient_of *g, int64_t n_places, const
             gradient_before_relu(around, scale[channel], shift[channel], dy.channel[c], is.relu);
         dy.channel[c] = (m - level[channel] - around * slope[channel]) * scale[channel];
       }
-      store_place(to + at + lane, dy, is.per_place);
+      store_channels_from_floats(to + at + lane, dy, is.per_place);
     }
   }
 }
@@ -334,13 +336,13 @@ INLINE void find_gradient(const laci_norm_tile *t, const gradient_of *g, backwar
 INLINE void add_vectors_with_relu(const float *a, const float *b, float *to, int64_t n,
                                   const shape is) {
   for (int64_t i = 0; i < n; i += WIDTH) {
-    place v = load_place(a + i, is.per_place);
-    const place w = load_place(b + i, is.per_place);
+    place v = load_channels_as_floats(a + i, is.per_place);
+    const place w = load_channels_as_floats(b + i, is.per_place);
     for (int c = 0; c < is.per_place; c++) {
       const vector sum = v.channel[c] + w.channel[c];
       v.channel[c] = is.relu ? relu_of(sum) : sum;
     }
-    store_place(to + i, v, is.per_place);
+    store_channels_from_floats(to + i, v, is.per_place);
   }
 }
 

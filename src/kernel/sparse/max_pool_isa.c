@@ -56,7 +56,7 @@ typedef struct part {
                           may be in the padding */
 } part;
 
-static void max_of_row(const part *r, const float *x, int64_t row, float *columns) {
+static void update_maximum_by_row(const part *r, const float *x, int64_t row, float *columns) {
   const int64_t begin = larger_of(r->from, 0), end = smaller_of(r->from + r->n, r->p->window.w);
   for (int64_t at = begin; at < end;) {
     const int64_t n = smaller_of(count_contiguous_places(&r->p->in, row, at), end - at);
@@ -74,7 +74,8 @@ static inline __attribute__((always_inline)) void gather_strided(const float *re
   for (int64_t at = 0; at < n; at++) to[at] = from[at * stride];
 }
 
-static void max_of_column(const part *r, const float *columns, int64_t tap, float *results) {
+static void update_maximum_by_column(const part *r, const float *columns, int64_t tap,
+                                     float *results) {
   const int64_t n = r->last - r->first, stride = r->p->window.stride_w;
   float taken[SOME];
   if (stride == 1) gather_strided(columns + tap, n, 1, taken);
@@ -117,9 +118,10 @@ static void pool_any_window(const part *r, const float *x, float *results) {
   set_to_lowest(r->p, columns, r->n);
   set_to_lowest(r->p, results, r->last - r->first);
   for (int64_t row = larger_of(top, 0); row < smaller_of(top + g->kernel_h, g->h); row++) {
-    max_of_row(r, x, row, columns);
+    update_maximum_by_row(r, x, row, columns);
   }
-  for (int64_t tap = 0; tap < g->kernel_w; tap++) max_of_column(r, columns, tap, results);
+  for (int64_t tap = 0; tap < g->kernel_w; tap++)
+    update_maximum_by_column(r, columns, tap, results);
 }
 
 #if defined(LOAD)
@@ -196,7 +198,7 @@ static void pool_by_vectors(const part *r, const float *x, float *results) {
 }
 #endif
 
-static void pool_part(const part *r, const float *x, float *y) {
+static void pool_part_of_row(const part *r, const float *x, float *y) {
   float results[SOME];
 #if defined(LOAD)
   if (can_pool_by_vectors(r)) pool_by_vectors(r, x, results);
@@ -208,7 +210,7 @@ static void pool_part(const part *r, const float *x, float *y) {
 }
 
 /* Pools a band of rows of one channel. */
-static void pool_band(const laci_max_pool *p, int64_t item, const float *x, float *y) {
+static void pool_band_of_rows(const laci_max_pool *p, int64_t item, const float *x, float *y) {
   const laci_sparse_window *g = &p->window;
   const int64_t channels = laci_max_pool_n_channels(p), n = laci_max_pool_n_bands(p);
   const int64_t band = item / channels, channel = item % channels;
@@ -222,15 +224,15 @@ static void pool_band(const laci_max_pool *p, int64_t item, const float *x, floa
                       last,
                       at * g->stride_w - g->pad_left,
                       (last - at - 1) * g->stride_w + g->kernel_w};
-      pool_part(&r, x, y);
+      pool_part_of_row(&r, x, y);
     }
   }
 }
 
 /* ---- HWC16N ---- */
 
-static void pool_pixel(const laci_max_pool *p, int64_t row, int64_t column, const float *x,
-                       float *y) {
+static void pool_pixel_of_images(const laci_max_pool *p, int64_t row, int64_t column,
+                                 const float *x, float *y) {
   const laci_sparse_window *g = &p->window;
   const int64_t n = laci_max_pool_n_channels(p) * LANES;
   const int64_t top = row * g->stride_h - g->pad_top, left = column * g->stride_w - g->pad_left;
@@ -252,11 +254,11 @@ void LACI_VARIANT(laci_max_pool)(const laci_max_pool *p, const float *x, float *
     const float *from = x + item / each * p->in.n_floats;
     float *to = y + item / each * p->out.n_floats;
     if (p->in.format != LACI_FORMAT_HWC16N) {
-      pool_band(p, item % each, from, to);
+      pool_band_of_rows(p, item % each, from, to);
       continue;
     }
     for (int64_t column = 0; column < p->window.out_w; column++) {
-      pool_pixel(p, item % each, column, from, to);
+      pool_pixel_of_images(p, item % each, column, from, to);
     }
   }
 }

@@ -72,8 +72,8 @@ static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_ope
 }
 
 /* Computes two rows, whose results share bf16 pairs; or one row, if it is the last. */
-static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
-                          const laci_sparse_part *part, const laci_sparse_strip *s) {
+static void multiply_two_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
+                              const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;
   float sums[2][TILES * LANES], done[2 * TILES * LANES];
   for (int64_t at = 0; at < n; at++) compute_row_sums(p, o, s, part->row_first + at, sums[at]);
@@ -85,5 +85,5 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
 
 void laci_sparse_multiply_bf16_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
                                       const laci_sparse_part *part) {
-  laci_sparse_for_each_strip(p, o, part, 2, multiply_rows);
+  laci_sparse_for_each_strip(p, o, part, 2, multiply_two_rows);
 }

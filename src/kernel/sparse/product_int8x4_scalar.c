@@ -35,8 +35,8 @@ static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_ope
 }
 
 /* Computes four rows, whose results share four bytes; or fewer, at the end of the part. */
-static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
-                          const laci_sparse_part *part, const laci_sparse_strip *s) {
+static void multiply_four_rows(const laci_sparse_product *p, const laci_sparse_operands *o,
+                               const laci_sparse_part *part, const laci_sparse_strip *s) {
   const int64_t n = part->row_last - part->row_first;
   uint32_t sums[INT8X4][TILES * LANES];
   float done[INT8X4 * TILES * LANES];
@@ -49,5 +49,5 @@ static void multiply_rows(const laci_sparse_product *p, const laci_sparse_operan
 
 void laci_sparse_multiply_int8x4_scalar(const laci_sparse_product *p, const laci_sparse_operands *o,
                                         const laci_sparse_part *part) {
-  laci_sparse_for_each_strip(p, o, part, INT8X4, multiply_rows);
+  laci_sparse_for_each_strip(p, o, part, INT8X4, multiply_four_rows);
 }

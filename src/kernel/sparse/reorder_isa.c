@@ -43,7 +43,7 @@ static inline vector gather_nearby_lanes(vector into, const float *from, mask us
   return _mm512_or_ps(into, _mm512_permutexvar_ps(index, floats));
 }
 
-static inline vector normalize(vector x, float scale, float shift, float low) {
+static inline vector normalize_vector(vector x, float scale, float shift, float low) {
   const __m512 product = _mm512_mul_ps(x, _mm512_set1_ps(scale));
   return _mm512_max_ps(_mm512_set1_ps(low), _mm512_add_ps(product, _mm512_set1_ps(shift)));
 }
@@ -76,7 +76,7 @@ static inline vector gather_nearby_lanes(vector into, const float *from, mask us
   return _mm256_or_ps(into, _mm256_permutevar8x32_ps(_mm256_maskload_ps(from, used), index));
 }
 
-static inline vector normalize(vector x, float scale, float shift, float low) {
+static inline vector normalize_vector(vector x, float scale, float shift, float low) {
   const __m256 product = _mm256_mul_ps(x, _mm256_set1_ps(scale));
   return _mm256_max_ps(_mm256_set1_ps(low), _mm256_add_ps(product, _mm256_set1_ps(shift)));
 }
@@ -113,7 +113,7 @@ static inline vector gather_nearby_lanes(vector into, const float *from, mask us
   return vld1q_f32(lanes);
 }
 
-static inline vector normalize(vector x, float scale, float shift, float low) {
+static inline vector normalize_vector(vector x, float scale, float shift, float low) {
   const vector y = vaddq_f32(vmulq_n_f32(x, scale), vdupq_n_f32(shift)), bound = vdupq_n_f32(low);
   return vbslq_f32(vcltq_f32(y, bound), bound, y);
 }
@@ -159,7 +159,8 @@ typedef struct tile_norm {
 static inline __attribute__((always_inline)) void store_vector(const tile_norm *n, int64_t target,
                                                                int64_t lane, vector x, float *to) {
   if (n)
-    x = zero_unused_lanes(normalize(x, n->scale[target], n->shift[target], n->low), n->used + lane);
+    x = zero_unused_lanes(normalize_vector(x, n->scale[target], n->shift[target], n->low),
+                          n->used + lane);
   STORE(to + lane, x);
 }
 
@@ -245,7 +246,8 @@ static const float zeros[LANES];
 
 /* Sets *t to the tile that begins at a channel and a place of the item. nowhere: unused memory, for
  * targets that do not exist. */
-static void find_tile(const work *w, int64_t channel, int64_t place, float *nowhere, tile *t) {
+static void locate_tile_vectors(const work *w, int64_t channel, int64_t place, float *nowhere,
+                                tile *t) {
   const laci_sparse_item *item = w->item;
   const laci_sparse_layout *in = &w->r->from, *out = &w->r->to;
   const int64_t *from_pixel = item->from + place, *to_pixel = item->to + place;
@@ -271,7 +273,8 @@ static void find_tile(const work *w, int64_t channel, int64_t place, float *nowh
 }
 
 /* Sets *n to the normalization of the tile that begins at a channel of the item. */
-static void find_tile_norm(const work *w, int64_t channel, const tile *t, tile_norm *n) {
+static void find_normalization_of_tile(const work *w, int64_t channel, const tile *t,
+                                       tile_norm *n) {
   const laci_sparse_norm *norm = &w->r->norm;
   const int64_t first = w->item->channel + channel;
   *n = (tile_norm){.low = norm->low};
@@ -316,8 +319,8 @@ static void transpose_tile(const work *w, int64_t channel, int64_t place) {
   tile t;
   tile_norm norm;
   const tile_norm *n = w->r->norm.scale ? &norm : NULL;
-  find_tile(w, channel, place, nowhere, &t);
-  if (n) find_tile_norm(w, channel, &t, &norm);
+  locate_tile_vectors(w, channel, place, nowhere, &t);
+  if (n) find_normalization_of_tile(w, channel, &t, &norm);
   if (w->by_channel && channel + 1 < w->item->n_channels) prefetch_next_channel(w, &t, nowhere);
   if (t.n_read == LANES && t.n_written == LANES) transpose_whole_tile(t.from, t.to, n);
   else transpose_partial_tile(&t, n);
@@ -370,7 +373,7 @@ static void normalize_images(const laci_sparse_norm *norm, const laci_sparse_ite
     const float shift = norm->shift[item->channel + channel];
     float *to = pixel + channel * LANES;
     for (int lane = 0; lane < LANES; lane += WIDTH) {
-      STORE(to + lane, normalize(LOAD(to + lane), scale, shift, norm->low));
+      STORE(to + lane, normalize_vector(LOAD(to + lane), scale, shift, norm->low));
     }
   }
 }
@@ -436,10 +439,11 @@ typedef struct strip {
   const int32_t *used;   /* [WIDTH] -1 if the place is a pixel, 0 if it is padding */
 } strip;
 
-static inline vector normalize_strip_value(const strip *s, int64_t channel, vector x) {
+static inline vector normalize_place_values(const strip *s, int64_t channel, vector x) {
   const laci_sparse_norm *n = &s->norm;
   if (!n->scale) return x;
-  return zero_unused_lanes(normalize(x, n->scale[channel], n->shift[channel], n->low), s->used);
+  return zero_unused_lanes(normalize_vector(x, n->scale[channel], n->shift[channel], n->low),
+                           s->used);
 }
 
 enum { FEW = 8 };
@@ -463,7 +467,7 @@ static inline __attribute__((always_inline)) void copy_few_groups(const strip *s
     for (int at = 0; at < n; at++) {
       v = gather_nearby_lanes(v, from[at] + channel * s->from_step, used[at], index[at]);
     }
-    STORE(s->to + channel * s->to_step, normalize_strip_value(s, channel, v));
+    STORE(s->to + channel * s->to_step, normalize_place_values(s, channel, v));
   }
 }
 
@@ -477,12 +481,12 @@ static void copy_any_groups(const strip *s, const nearby_lanes *groups, int n) {
       const nearby_lanes *group = &groups[at];
       v = gather_nearby_lanes(v, from + group->at, MASK_OF(group->used), ORDER_OF(group->index));
     }
-    STORE(lanes, normalize_strip_value(s, channel, v));
+    STORE(lanes, normalize_place_values(s, channel, v));
     memcpy(s->to + channel * s->to_step, lanes, (size_t)s->n_places * sizeof(float));
   }
 }
 
-static void copy_strip(const strip *s, const nearby_lanes *groups, int n) {
+static void copy_place_vector(const strip *s, const nearby_lanes *groups, int n) {
   switch (s->n_places == WIDTH ? n : FEW + 1) {
     case 0: copy_few_groups(s, groups, 0); break;
     case 1: copy_few_groups(s, groups, 1); break;
@@ -498,7 +502,7 @@ static void copy_strip(const strip *s, const nearby_lanes *groups, int n) {
 }
 
 /* Returns the normalization for the channels from `channel` on. */
-static laci_sparse_norm norm_of_channels(const laci_sparse_norm *n, int64_t channel) {
+static laci_sparse_norm normalization_from_channel(const laci_sparse_norm *n, int64_t channel) {
   return (laci_sparse_norm){n->scale + channel, n->shift + channel, n->low};
 }
 
@@ -519,14 +523,14 @@ static void copy_nearby_pixels(const work *w) {
     const int64_t left = item->n_channels - channel;
     s.from = w->from + channel_offset(in, item->channel + channel);
     s.n_channels = left < LANES ? left : LANES;
-    if (w->r->norm.scale) s.norm = norm_of_channels(&w->r->norm, item->channel + channel);
+    if (w->r->norm.scale) s.norm = normalization_from_channel(&w->r->norm, item->channel + channel);
     for (int64_t at = 0; at < item->n_places; at += WIDTH) {
       const int64_t in_vector = at % LANES, rest = item->n_places - at;
       s.to = w->to + channel_offset(out, item->channel + channel) + in_vector +
              vector_offset(out, item->place + at - in_vector);
       s.n_places = rest < WIDTH ? rest : WIDTH;
       s.used = used + at;
-      copy_strip(&s, &groups[at], n[at / WIDTH]);
+      copy_place_vector(&s, &groups[at], n[at / WIDTH]);
     }
   }
 }
@@ -554,8 +558,7 @@ void LACI_VARIANT(laci_sparse_reorder)(const laci_sparse_reorder *r, const float
     else copy_nearby_pixels(&w);
   }
   if (laci_sparse_lanes_are_pixels(&r->to))
-    return; /* the vectors of CHW and PC16P contain all
-                                                       padding, which is written already */
+    return; /* the vectors of CHW and PC16P contain all padding, which is written already */
   const int64_t n = laci_sparse_reorder_n_items(r);
   const int64_t n_border = laci_sparse_border_n_items(&r->to, &r->size);
   laci_sparse_fill_border(&r->to, &r->size, 0, to, n_border * first / n, n_border * last / n);

@@ -16,7 +16,7 @@ typedef struct grid {
   int64_t n_phases, phases_h, phases_w, top, left;
 } grid;
 
-static grid choose_grid(const laci_sparse_reorder *r) {
+static grid choose_place_grid(const laci_sparse_reorder *r) {
   const bool is_target =
       laci_sparse_lanes_are_pixels(&r->to) || !laci_sparse_lanes_are_pixels(&r->from);
   const laci_sparse_layout *l = is_target ? &r->to : &r->from;
@@ -112,24 +112,25 @@ static int64_t images_per_item(const laci_sparse_reorder *r) {
 
 int64_t laci_sparse_reorder_n_items(const laci_sparse_reorder *r) {
   return laci_ceil_div(r->size.n_images, images_per_item(r)) *
-         laci_ceil_div(r->size.channels, CHUNK) * laci_ceil_div(choose_grid(r).n_places, CHUNK);
+         laci_ceil_div(r->size.channels, CHUNK) *
+         laci_ceil_div(choose_place_grid(r).n_places, CHUNK);
 }
 
-static int64_t chunk_length(int64_t first, int64_t n, int64_t most) {
+static int64_t length_of_chunk(int64_t first, int64_t n, int64_t most) {
   return n - first < most ? n - first : most;
 }
 
 void laci_sparse_describe_item(const laci_sparse_reorder *r, int64_t index,
                                laci_sparse_item *item) {
-  const grid g = choose_grid(r);
+  const grid g = choose_place_grid(r);
   const int64_t images = images_per_item(r), n_chunks = laci_ceil_div(g.n_places, CHUNK);
   const int64_t n_slices = laci_ceil_div(r->size.channels, CHUNK);
   item->place = index % n_chunks * CHUNK;
   item->channel = index / n_chunks % n_slices * CHUNK;
   item->image = index / n_chunks / n_slices * images;
-  item->n_places = chunk_length(item->place, g.n_places, CHUNK);
-  item->n_channels = chunk_length(item->channel, r->size.channels, CHUNK);
-  item->n_images = chunk_length(item->image, r->size.n_images, images);
+  item->n_places = length_of_chunk(item->place, g.n_places, CHUNK);
+  item->n_channels = length_of_chunk(item->channel, r->size.channels, CHUNK);
+  item->n_images = length_of_chunk(item->image, r->size.n_images, images);
   for (int64_t at = 0; at < CHUNK; at++) item->from[at] = item->to[at] = -1;
   list_all_pixel_pairs(r, &g, item);
 }

@@ -392,7 +392,7 @@ typedef struct tile {
   int64_t image_block, y, x; /* y, x: position of its first result */
 } tile;
 
-static tile find_tile(const laci_winograd4 *w, int64_t unit) {
+static tile find_tile_of_index(const laci_winograd4 *w, int64_t unit) {
   const int64_t each = w->tiles_h * w->tiles_w;
   return (tile){unit / each, unit % each / w->tiles_w * SIDE, unit % w->tiles_w * SIDE};
 }
@@ -403,7 +403,7 @@ static pixels find_tile_pixels(const laci_winograd4 *w, const float *x, int64_t 
                                int64_t part) {
   const laci_sparse_window *g = &w->window;
   const int64_t stride = w->stride, read = laci_winograd4_tile_side(w->taps);
-  const tile t = find_tile(w, unit);
+  const tile t = find_tile_of_index(w, unit);
   const int64_t y = t.y * stride + part / stride - g->pad_top;
   const int64_t left = t.x * stride + part % stride - g->pad_left;
   const float *image_block =
@@ -753,8 +753,7 @@ INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
                           const int read) {
   enum {
     OVER = 2 * CHUNK + LANES
-  }; /* up to this many floats before and after a line may be
-                                        overwritten */
+  }; /* up to this many floats before and after a line may be overwritten */
   const int64_t row = SIDE * w->out.row_stride, most = (LINE / TOGETHER - OVER) / row;
   const int64_t stride = w->out.channel_stride;
   _Alignas(64) float line[LINE];
@@ -849,7 +848,7 @@ INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
                           const int read) {
   const laci_sparse_window *g = &w->window;
   for (int64_t unit = b->first; unit < b->last; unit++) {
-    const tile t = find_tile(w, unit);
+    const tile t = find_tile_of_index(w, unit);
     const float *from = sums + (unit - b->first) * LANES;
     tile_part part = {.result = t.image_block * w->results_per_block + t.y * g->out_w + t.x,
                       .n_rows = laci_min(SIDE, g->out_h - t.y),

@@ -23,7 +23,7 @@ static lac_status make_careful_net(laci_microbatches *stages, const laci_engine_
                          &place, net, err);
 }
 
-static const char *find_node_needing_care(const laci_microbatches *stages) {
+static const char *find_node_needing_careful_plan(const laci_microbatches *stages) {
   const char *node = NULL;
   for (int at = 0; at < stages->n && !node; at++) {
     node = laci_net_node_needing_careful_plan(stages->stages[at].net);
@@ -46,7 +46,7 @@ static lac_status copy_options(laci_microbatches *stages, const laci_engine_opti
 lac_status laci_microbatches_make_careful_stage(laci_microbatches *stages,
                                                 const laci_engine_options *options,
                                                 const laci_budget *before, lac_error *err) {
-  const char *node = find_node_needing_care(stages);
+  const char *node = find_node_needing_careful_plan(stages);
   if (!node) return copy_options(stages, options, err);
   laci_log(LAC_LOG_WARNING,
            "%s: its weights or constants are not finite, or so large that results may not be: the "
@@ -67,7 +67,7 @@ lac_status laci_microbatches_make_careful_stage(laci_microbatches *stages,
 
 /** Creates the careful net (a plan that keeps NaN and infinity) if there is none yet, with the
  * input shapes of the existing plan. */
-static lac_status make_careful_net_once(laci_microbatches *stages, lac_error *err) {
+static lac_status ensure_careful_net(laci_microbatches *stages, lac_error *err) {
   const laci_engine_port *ports;
   const int n = laci_microbatches_inputs(stages, &ports);
   laci_input_shape *shapes = laci_alloc((size_t)n + 1, sizeof *shapes);
@@ -126,7 +126,7 @@ lac_status laci_microbatches_run_careful(laci_microbatches *stages, const laci_s
              "%s: a number is NaN, infinite or above 1e9: such runs are done once more, carefully, "
              "which is slow",
              value);
-    lac_status st = make_careful_net_once(stages, err);
+    lac_status st = ensure_careful_net(stages, err);
     if (st) return st;
   }
   const bool timed = watch && watch->seconds;

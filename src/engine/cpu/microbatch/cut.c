@@ -35,7 +35,7 @@ typedef struct node_work {
 
 /* ---- What a node has to do ---- */
 
-static double bytes_per_image(const laci_cpu_plan *plan, int value) {
+static double value_bytes_per_image(const laci_cpu_plan *plan, int value) {
   const laci_shape *shape = laci_plan_shape(plan, value);
   return (double)(laci_shape_count(shape) / shape->dims[0]) * (plan->bf16 ? 2 : 4);
 }
@@ -45,7 +45,7 @@ static bool is_convolution_result(const laci_cpu_plan *plan, int value) {
   return producer >= 0 && plan->graph->nodes[producer].op == &laci_op_conv;
 }
 
-static bool is_separate_step(const laci_cpu_plan *plan, const laci_node *node) {
+static bool is_computed_in_own_step(const laci_cpu_plan *plan, const laci_node *node) {
   const laci_op *op = node->op;
   if (op == &laci_op_batch_normalization) return !is_convolution_result(plan, node->inputs[0]);
   return op == &laci_op_conv || op == &laci_op_max_pool || op == &laci_op_average_pool ||
@@ -56,11 +56,11 @@ static bool is_separate_step(const laci_cpu_plan *plan, const laci_node *node) {
 /** Returns the bytes that an element-wise node moves in addition to the node to which it is fused.
  * A sum reads one more value. A product of channels with computed factors reads and writes a value.
  * All others move no more. */
-static double extra_bytes_of_elementwise(const laci_cpu_plan *plan, const laci_node *node) {
+static double bytes_moved_by_fused_node(const laci_cpu_plan *plan, const laci_node *node) {
   double most = 0, least = INFINITY;
   for (int at = 0; at < node->n_inputs; at++) {
     if (node->inputs[at] < 0 || laci_plan_is_constant(plan, node->inputs[at])) continue;
-    const double bytes = bytes_per_image(plan, node->inputs[at]);
+    const double bytes = value_bytes_per_image(plan, node->inputs[at]);
     most = fmax(most, bytes);
     least = fmin(least, bytes);
   }
@@ -76,14 +76,15 @@ static int64_t count_window_pixels(const laci_cpu_plan *plan, const laci_node *n
   return n;
 }
 
-static node_work estimate_work(const laci_cpu_plan *plan, const laci_node *node) {
-  node_work w = {.runs = is_separate_step(plan, node)};
-  if (!w.runs) w.bytes = extra_bytes_of_elementwise(plan, node);
+static node_work estimate_node_work(const laci_cpu_plan *plan, const laci_node *node) {
+  node_work w = {.runs = is_computed_in_own_step(plan, node)};
+  if (!w.runs) w.bytes = bytes_moved_by_fused_node(plan, node);
   for (int at = 0; w.runs && at < node->n_inputs; at++) {
     const int value = node->inputs[at];
-    if (value >= 0 && !laci_plan_is_constant(plan, value)) w.bytes += bytes_per_image(plan, value);
+    if (value >= 0 && !laci_plan_is_constant(plan, value))
+      w.bytes += value_bytes_per_image(plan, value);
   }
-  if (w.runs) w.bytes += bytes_per_image(plan, node->outputs[0]);
+  if (w.runs) w.bytes += value_bytes_per_image(plan, node->outputs[0]);
   if (node->op == &laci_op_conv) {
     const laci_shape *y = laci_plan_shape(plan, node->outputs[0]);
     w.flops = (double)laci_engine_node_flops(node, laci_plan_shape(plan, node->inputs[0]),
@@ -96,7 +97,8 @@ static node_work estimate_work(const laci_cpu_plan *plan, const laci_node *node)
   return w;
 }
 
-static double estimate_seconds(const laci_stage_rule *rule, const node_work *w, int64_t images) {
+static double estimate_node_seconds(const laci_stage_rule *rule, const node_work *w,
+                                    int64_t images) {
   const double bytes = w->bytes * (double)images, pixels = w->pixels * (double)images;
   const double pace = bytes > rule->cache_bytes ? rule->memory : rule->cache;
   const double overhead = pixels > 0 ? 1 + w->wasted / pixels : 1;
@@ -108,7 +110,7 @@ static double estimate_seconds(const laci_stage_rule *rule, const node_work *w, 
 /** Is little time lost if the network is cut at this value, which is then written to memory? Much
  * is lost if its reader would have been fused with its producer. A value that was rounded to int8
  * cannot be cut, since the next stage would not know of the rounding. */
-static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
+static bool is_good_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
   const laci_value *v = &plan->graph->values[value];
   const laci_shape *shape = laci_plan_shape(plan, value);
   const int producer = v->producer;
@@ -122,7 +124,7 @@ static bool can_be_cut(const laci_cpu_plan *plan, int value, int64_t batch) {
     n_reads++;
     const bool sums = reader->op == &laci_op_add && v->n_readers > 1;
     const bool rounds = reader->op == &laci_op_quantize_linear;
-    if (!sums && !rounds && !is_separate_step(plan, reader)) return false;
+    if (!sums && !rounds && !is_computed_in_own_step(plan, reader)) return false;
   }
   return n_reads > 0;
 }
@@ -183,18 +185,19 @@ static void add_unsplit_node_time(cut_search *s, const laci_node *node) {
 }
 
 static void add_node_time(cut_search *s, const laci_node *node) {
-  const node_work w = estimate_work(s->plan, node);
-  const double before = estimate_seconds(s->rule, &w, s->batch);
+  const node_work w = estimate_node_work(s->plan, node);
+  const double before = estimate_node_seconds(s->rule, &w, s->batch);
   s->whole += before;
   for (int at = 0; at < s->n_micro; at++) {
     const double micro_batches = (double)(s->batch / s->micro[at]);
     const double calls = w.runs ? (micro_batches - 1) * s->rule->step_seconds : 0;
-    s->gain[at] += before - micro_batches * estimate_seconds(s->rule, &w, s->micro[at]) - calls;
+    s->gain[at] +=
+        before - micro_batches * estimate_node_seconds(s->rule, &w, s->micro[at]) - calls;
   }
 }
 
-static void try_cut(cut_search *s, int value) {
-  const double there_and_back = 2 * bytes_per_image(s->plan, value) * (double)s->batch;
+static void record_cut_if_faster(cut_search *s, int value) {
+  const double there_and_back = 2 * value_bytes_per_image(s->plan, value) * (double)s->batch;
   for (int at = 0; at < s->n_micro; at++) {
     const double gain = s->gain[at] - there_and_back / s->rule->memory;
     if (gain <= s->best) continue;
@@ -203,7 +206,7 @@ static void try_cut(cut_search *s, int value) {
   }
 }
 
-static void try_cuts(cut_search *s, const int *live) {
+static void search_cuts(cut_search *s, const int *live) {
   const laci_graph *graph = s->plan->graph;
   bool all = true; /* every node so far computes each image by itself */
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -212,8 +215,8 @@ static void try_cuts(cut_search *s, const int *live) {
     all = all && laci_node_is_per_image(s->plan, node, s->batch);
     if (all) add_node_time(s, node);
     else add_unsplit_node_time(s, node);
-    if (all && live[n] == 1 && can_be_cut(s->plan, node->outputs[0], s->batch)) {
-      try_cut(s, node->outputs[0]);
+    if (all && live[n] == 1 && is_good_cut(s->plan, node->outputs[0], s->batch)) {
+      record_cut_if_faster(s, node->outputs[0]);
     }
   }
 }
@@ -229,7 +232,7 @@ bool laci_stage_find_cut(laci_cpu_plan *plan, const laci_stage_rule *rule, laci_
   }
   laci_plan_find_computed_nodes(plan);
   const int *live = count_live_values(plan);
-  if (live) try_cuts(&s, live);
+  if (live) search_cuts(&s, live);
   *cut = s.cut;
   return s.best > 0 && s.best >= rule->least_gain * s.whole;
 }

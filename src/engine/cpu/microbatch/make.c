@@ -25,7 +25,7 @@ typedef struct builder {
 } builder;
 
 /** Creates the next stage (a net, run for one micro-batch after the other) from the graph of m. */
-static lac_status add_stage(laci_microbatches *stages, const builder *m, lac_error *err) {
+static lac_status append_stage(laci_microbatches *stages, const builder *m, lac_error *err) {
   laci_stage *to = &stages->stages[stages->n];
   lac_status st = LAC_OK;
   if (m->options.timings) st = laci_cpu_tune(m->graph, &m->options, err);
@@ -55,8 +55,8 @@ typedef struct first_part {
                               cut */
 } first_part;
 
-static lac_status split_graph(laci_microbatches *stages, const laci_graph *graph, first_part *f,
-                              lac_error *err) {
+static lac_status extract_both_parts(laci_microbatches *stages, const laci_graph *graph,
+                                     first_part *f, lac_error *err) {
   laci_stage_ports small = {.input = graph->inputs[0],
                             .type = f->input,
                             .outputs = &f->cut.value,
@@ -74,7 +74,7 @@ static lac_status split_graph(laci_microbatches *stages, const laci_graph *graph
                         : st;
 }
 
-static laci_cpu_plan make_plan(const builder *m, lac_error *why) {
+static laci_cpu_plan init_plan(const builder *m, lac_error *why) {
   const laci_engine_options *o = &m->options;
   return (laci_cpu_plan){.graph = m->graph,
                          .fetch = o->fetch,
@@ -84,7 +84,7 @@ static laci_cpu_plan make_plan(const builder *m, lac_error *why) {
                          .err = why};
 }
 
-static bool has_same_content(const laci_constant *a, const laci_constant *b) {
+static bool is_same_constant(const laci_constant *a, const laci_constant *b) {
   if (!a || !b || a->count != b->count) return !a && !b;
   if (a->f && b->f) return memcmp(a->f, b->f, (size_t)a->count * sizeof *a->f) == 0;
   return a->i && b->i && memcmp(a->i, b->i, (size_t)a->count * sizeof *a->i) == 0;
@@ -95,7 +95,7 @@ static bool has_same_content(const laci_constant *a, const laci_constant *b) {
 static lac_status compare_constants(const laci_cpu_plan *whole, const builder *m, bool *same,
                                     lac_error *err) {
   lac_error why = {0};
-  laci_cpu_plan part = make_plan(m, &why);
+  laci_cpu_plan part = init_plan(m, &why);
   const laci_graph *graph = m->graph;
   lac_status st = laci_plan_infer_types(&part, NULL, 0, &why);
   *same = !st;
@@ -108,7 +108,7 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const builder *m
     for (int at = 0; at < node->n_inputs; at++) {
       const int value = node->inputs[at];
       if (value < 0 || graph->values[value].producer < 0) continue;
-      *same = *same && has_same_content(whole->values[value].constant, part.values[value].constant);
+      *same = *same && is_same_constant(whole->values[value].constant, part.values[value].constant);
     }
   }
   laci_plan_clear(&part);
@@ -117,10 +117,10 @@ static lac_status compare_constants(const laci_cpu_plan *whole, const builder *m
 
 /** Finds where the rule (cut.h) cuts the graph. A graph that cannot be planned is not cut: planning
  * the whole network will fail, too. */
-static lac_status find_first_part(laci_microbatches *stages, const builder *m, first_part *f,
-                                  lac_error *err) {
+static lac_status find_part_before_cut(laci_microbatches *stages, const builder *m, first_part *f,
+                                       lac_error *err) {
   lac_error why = {0};
-  laci_cpu_plan plan = make_plan(m, &why);
+  laci_cpu_plan plan = init_plan(m, &why);
   *f = (first_part){0};
   lac_status st = laci_plan_infer_types(&plan, m->options.shapes, m->options.n_shapes, &why);
   const bool found = !st && laci_stage_find_cut(&plan, m->rule, &f->cut);
@@ -131,7 +131,7 @@ static lac_status find_first_part(laci_microbatches *stages, const builder *m, f
     bool same = false;
     f->input = plan.values[m->graph->inputs[0]].type;
     f->output = plan.values[f->cut.value].type;
-    st = split_graph(stages, m->graph, f, err);
+    st = extract_both_parts(stages, m->graph, f, err);
     part.graph = f->part;
     if (!st && f->rest) st = compare_constants(&plan, &part, &same, err);
     if (!same) f->rest = NULL;
@@ -166,7 +166,7 @@ static lac_status allocate_cut_value(laci_stage *s, const first_part *f, laci_bu
 
 /** Does the stage's output have the size of a micro-batch? It does not if the graph computes
  * constants from the batch's size. */
-static bool has_micro_batch_output(const laci_stage *s, const first_part *f) {
+static bool has_output_of_micro_batch_size(const laci_stage *s, const first_part *f) {
   const laci_engine_port *out;
   laci_shape wanted = f->output.shape;
   wanted.dims[0] = f->cut.micro_batch;
@@ -176,14 +176,15 @@ static bool has_micro_batch_output(const laci_stage *s, const first_part *f) {
 
 /** Makes the part before the best cut a stage, and m the rest. *cut: whether there was one. If not,
  * nothing has changed: one stage is faster, or the part cannot be a separate network. */
-static lac_status cut_off_stage(laci_microbatches *stages, builder *m, bool *cut, lac_error *err) {
+static lac_status append_stage_before_best_cut(laci_microbatches *stages, builder *m, bool *cut,
+                                               lac_error *err) {
   first_part f;
   builder first = *m;
   lac_error why = {0};
   laci_budget budget = m->options.budget ? *m->options.budget : laci_budget_with_limit(UINT64_MAX);
   const int n = stages->n;
   *cut = false;
-  lac_status st = find_first_part(stages, m, &f, err);
+  lac_status st = find_part_before_cut(stages, m, &f, err);
   if (st || !f.rest) return st;
   m->has_first_part = true;
   first.graph = f.part;
@@ -191,10 +192,10 @@ static lac_status cut_off_stage(laci_microbatches *stages, builder *m, bool *cut
   first.options.n_shapes = 0;
   first.options.budget = &budget;
   first.place.writes_blocks = true;
-  st = add_stage(stages, &first, &why);
+  st = append_stage(stages, &first, &why);
   if (st == LAC_BAD_SHAPE || st == LAC_UNSUPPORTED) return LAC_OK;
   if (st) return laci_fail(err, st, "%s", why.text);
-  if (!has_micro_batch_output(&stages->stages[n], &f)) {
+  if (!has_output_of_micro_batch_size(&stages->stages[n], &f)) {
     laci_microbatches_destroy_last(stages);
     return LAC_OK;
   }
@@ -246,9 +247,9 @@ static lac_status alloc_times_and_write_text(laci_microbatches *stages, lac_erro
 static lac_status make_stages(laci_microbatches *stages, builder *m, bool cut, lac_error *err) {
   lac_status st = LAC_OK;
   while (!st && cut && stages->n < LACI_MOST_STAGES - 1 && may_cut_network(stages, m)) {
-    st = cut_off_stage(stages, m, &cut, err);
+    st = append_stage_before_best_cut(stages, m, &cut, err);
   }
-  if (!st) st = add_stage(stages, m, err);
+  if (!st) st = append_stage(stages, m, err);
   return !st && stages->n > 1 ? alloc_times_and_write_text(stages, err) : st;
 }
 

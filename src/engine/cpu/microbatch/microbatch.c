@@ -71,7 +71,7 @@ void laci_microbatches_list_nodes(const laci_microbatches *stages, const laci_gr
 
 /** Writes a stage's title: "stage 1 of 2: 8 micro-batches of 2 images, up to relu_3". Returns its
  * length. */
-static int write_title(const laci_microbatches *stages, int at, char *to, size_t size) {
+static int write_stage_title(const laci_microbatches *stages, int at, char *to, size_t size) {
   const laci_stage *s = &stages->stages[at];
   const laci_engine_port *in, *out;
   (void)laci_net_inputs(s->net, &in);
@@ -86,13 +86,13 @@ static int write_title(const laci_microbatches *stages, int at, char *to, size_t
 lac_status laci_microbatches_write_text(laci_microbatches *stages, lac_error *err) {
   size_t size = 1;
   for (int at = 0; at < stages->n; at++) {
-    size += (size_t)write_title(stages, at, NULL, 0) +
+    size += (size_t)write_stage_title(stages, at, NULL, 0) +
             strlen(laci_net_plan_text(stages->stages[at].net));
   }
   char *to = stages->text = laci_alloc(size, 1);
   if (!to) return laci_fail_memory(err, "the plan's text");
   for (int at = 0; at < stages->n; at++) {
-    to += write_title(stages, at, to, size - (size_t)(to - stages->text));
+    to += write_stage_title(stages, at, to, size - (size_t)(to - stages->text));
     const size_t n = strlen(laci_net_plan_text(stages->stages[at].net));
     memcpy(to, laci_net_plan_text(stages->stages[at].net), n);
     to += n;

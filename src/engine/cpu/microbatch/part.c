@@ -12,7 +12,7 @@ typedef struct needed {
   bool *nodes;  /* [n_nodes] the part needs the node */
 } needed;
 
-static bool is_value_needed(const laci_node *node, int input, const bool *values) {
+static bool has_needed_output(const laci_node *node, int input, const bool *values) {
   for (int at = 0; at < node->n_outputs; at++) {
     const int value = node->outputs[at];
     if (value >= 0 && value != input && values[value]) return true;
@@ -24,15 +24,15 @@ static bool is_value_needed(const laci_node *node, int input, const bool *values
 static void mark_needed_values(const laci_graph *graph, int input, const needed *to) {
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const laci_node *node = &graph->nodes[n];
-    to->nodes[n] = is_value_needed(node, input, to->values);
+    to->nodes[n] = has_needed_output(node, input, to->values);
     for (int at = 0; at < node->n_inputs && to->nodes[n]; at++) {
       if (node->inputs[at] >= 0) to->values[node->inputs[at]] = true;
     }
   }
 }
 
-static bool needs_other_inputs(const laci_graph *graph, const laci_stage_ports *ports,
-                               const needed *to) {
+static bool reads_inputs_outside_cut(const laci_graph *graph, const laci_stage_ports *ports,
+                                     const needed *to) {
   for (int at = 0; at < graph->n_inputs; at++) {
     const int value = graph->inputs[at];
     if (value != ports->input && value != ports->shaped && to->values[value]) return true;
@@ -49,7 +49,7 @@ lac_status laci_stage_extract_part(laci_arena *arena, const laci_graph *graph,
   *part = NULL;
   for (int at = 0; at < ports->n_outputs && !st; at++) to.values[ports->outputs[at]] = true;
   if (!st) mark_needed_values(graph, ports->input, &to);
-  if (!st && !needs_other_inputs(graph, ports, &to)) {
+  if (!st && !reads_inputs_outside_cut(graph, ports, &to)) {
     const bool asks_shaped = ports->shaped >= 0 && to.values[ports->shaped];
     const laci_part_ports both = {.inputs = (const int[]){ports->input, ports->shaped},
                                   .types = (const laci_type[]){ports->type, ports->shaped_type},

@@ -56,14 +56,14 @@ static node_kind find_node_kind(const laci_node *node) {
 }
 
 /** Does the value hold one image for each index of axis 0? */
-static bool has_images(const laci_cpu_plan *plan, int value, int64_t batch) {
+static bool has_one_row_per_image(const laci_cpu_plan *plan, int value, int64_t batch) {
   const laci_shape *shape = laci_plan_shape(plan, value);
   return !laci_plan_is_constant(plan, value) && shape->rank >= 2 && shape->dims[0] == batch &&
          laci_shape_count(shape) > 0;
 }
 
 /** Is the value a constant that is broadcast to all images of a result of that rank? */
-static bool is_same_for_images(const laci_cpu_plan *plan, int value, int rank) {
+static bool is_constant_of_all_images(const laci_cpu_plan *plan, int value, int rank) {
   const laci_shape *shape = laci_plan_shape(plan, value);
   return laci_plan_is_constant(plan, value) &&
          (shape->rank < rank || (shape->rank == rank && shape->dims[0] == 1));
@@ -74,9 +74,9 @@ static bool is_elementwise_per_image(const laci_cpu_plan *plan, const laci_node 
   const int rank = laci_plan_shape(plan, node->outputs[0])->rank;
   for (int at = 0; at < node->n_inputs; at++) {
     const int value = node->inputs[at];
-    const bool images =
-        value >= 0 && laci_plan_shape(plan, value)->rank == rank && has_images(plan, value, batch);
-    if (value >= 0 && !images && !is_same_for_images(plan, value, rank)) return false;
+    const bool images = value >= 0 && laci_plan_shape(plan, value)->rank == rank &&
+                        has_one_row_per_image(plan, value, batch);
+    if (value >= 0 && !images && !is_constant_of_all_images(plan, value, rank)) return false;
   }
   return true;
 }
@@ -116,7 +116,7 @@ static bool is_per_channel_and_image(const laci_cpu_plan *plan, const laci_node 
   const int rank = laci_plan_shape(plan, node->outputs[0])->rank;
   const int64_t axis = laci_node_int(node, "axis", 1);
   for (int at = 0; at < node->n_inputs; at++) {
-    if (node->inputs[at] < 0 || !has_images(plan, node->inputs[at], batch)) return false;
+    if (node->inputs[at] < 0 || !has_one_row_per_image(plan, node->inputs[at], batch)) return false;
   }
   return axis != 0 && axis != -rank;
 }
@@ -128,18 +128,19 @@ bool laci_node_is_per_image(laci_cpu_plan *plan, const laci_node *node, int64_t 
   for (int at = 0; at < node->n_outputs; at++) {
     if (at > 0 && node->outputs[at] >= 0) return false;
   }
-  if (node->n_outputs < 1 || node->outputs[0] < 0 || !has_images(plan, node->outputs[0], batch)) {
+  if (node->n_outputs < 1 || node->outputs[0] < 0 ||
+      !has_one_row_per_image(plan, node->outputs[0], batch)) {
     return false;
   }
   switch (find_node_kind(node)) {
     case BY_ELEMENT: return is_elementwise_per_image(plan, node, batch);
     case BY_CHANNELS: return is_per_channel_and_image(plan, node, batch);
     case BY_WINDOW:
-      return has_images(plan, node->inputs[0], batch) && has_constant_other_inputs(plan, node) &&
-             is_window_per_image(plan, node);
+      return has_one_row_per_image(plan, node->inputs[0], batch) &&
+             has_constant_other_inputs(plan, node) && is_window_per_image(plan, node);
     case BY_LINE:
-      return has_images(plan, node->inputs[0], batch) && has_constant_other_inputs(plan, node) &&
-             is_per_channel(node);
+      return has_one_row_per_image(plan, node->inputs[0], batch) &&
+             has_constant_other_inputs(plan, node) && is_per_channel(node);
     default: return false;
   }
 }

@@ -8,7 +8,7 @@ typedef struct stage_watch {
   size_t first_step;
 } stage_watch;
 
-static lac_status call_watch_between_steps(void *context, size_t step, lac_error *err) {
+static lac_status report_progress_of_stage(void *context, size_t step, lac_error *err) {
   const stage_watch *w = context;
   return w->all->after_step(w->all->context, w->first_step + step, err);
 }
@@ -30,7 +30,7 @@ static lac_status run_watched_micro_batch(laci_microbatches *stages, const laci_
   const laci_engine_watch mine = {
       .begins = watch->begins && first ? watch->begins + s->first_step : NULL,
       .seconds = !sums || first ? sums : stages->seconds,
-      .after_step = watch->after_step && last ? call_watch_between_steps : NULL,
+      .after_step = watch->after_step && last ? report_progress_of_stage : NULL,
       .context = &own,
       .ignores_interrupt = watch->ignores_interrupt,
   };
@@ -48,7 +48,9 @@ static lac_status run_micro_batch(laci_microbatches *stages, const laci_stage *s
                : laci_net_run(s->net, ports.inputs, ports.outputs, NULL, err);
 }
 
-static bool is_all_finite(const laci_stage *s) { return !laci_net_suspect_value(s->net); }
+static bool are_checked_values_finite(const laci_stage *s) {
+  return !laci_net_suspect_value(s->net);
+}
 
 /** Runs all micro-batches of a stage that is not the last one. from: the stage's input, for the
  * whole batch. */
@@ -57,7 +59,7 @@ static lac_status run_micro_batches(laci_microbatches *stages, const laci_stage 
                                     lac_error *err) {
   lac_status st = LAC_OK;
   for (int64_t micro_batch = 0;
-       micro_batch < s->micro_batches && !st && (micro_batch == 0 || is_all_finite(s));
+       micro_batch < s->micro_batches && !st && (micro_batch == 0 || are_checked_values_finite(s));
        micro_batch++) {
     const void *in = from + (size_t)micro_batch * s->bytes_read;
     void *out = s->written + (size_t)micro_batch * s->bytes_written;
@@ -72,20 +74,20 @@ lac_status laci_microbatches_run(laci_microbatches *stages, const void *const *i
   const laci_stage *last = laci_microbatches_last_stage(stages);
   if (stages->n == 1) {
     lac_status st = laci_net_run(last->net, inputs, outputs, watch, err);
-    if (st || is_all_finite(last)) return st;
+    if (st || are_checked_values_finite(last)) return st;
     return laci_microbatches_run_careful(stages, last, inputs, outputs, watch, err);
   }
   const void *from = inputs[0];
   for (const laci_stage *s = stages->stages; s < last; s++) {
     lac_status st = run_micro_batches(stages, s, from, watch, err);
-    if (!st && !is_all_finite(s))
+    if (!st && !are_checked_values_finite(s))
       st = laci_microbatches_run_careful(stages, s, inputs, outputs, watch, err);
-    if (st || !is_all_finite(s)) return st;
+    if (st || !are_checked_values_finite(s)) return st;
     from = s->written;
   }
   /* inputs[0] is read only if the part needs the shape of the graph's input */
   const void *const read[] = {from, inputs[0]};
   lac_status st = run_micro_batch(stages, last, 0, (stage_ports){read, outputs}, watch, err);
-  if (st || is_all_finite(last)) return st;
+  if (st || are_checked_values_finite(last)) return st;
   return laci_microbatches_run_careful(stages, last, inputs, outputs, watch, err);
 }

@@ -148,7 +148,7 @@ bool laci_conv_is_winograd_faster(const laci_net *net, const laci_fused *fused) 
 }
 
 /** Is the kernel oneDNN's reference, or one that copies all windows into a matrix? */
-static bool is_slow_kernel(const laci_primitive *pd) {
+static bool is_kernel_slow(const laci_primitive *pd) {
   return laci_primitive_is_reference(pd) || laci_primitive_copies_windows(pd);
 }
 
@@ -161,7 +161,7 @@ static void replace_wide_pads(laci_net *net, laci_conv *c, const laci_posts *att
   laci_primitive *other = NULL;
   laci_conv wide = *c;
   int64_t before = c->window.pads_begin[last], after = c->window.pads_end[last];
-  if (before <= 0 || after < 0 || c->widened || !is_slow_kernel(*pd)) return;
+  if (before <= 0 || after < 0 || c->widened || !is_kernel_slow(*pd)) return;
   wide.x.dims[wide.x.rank - 1] += before + after;
   wide.window.pads_begin[last] = wide.window.pads_end[last] = 0;
   wide.margin = before;
@@ -169,14 +169,14 @@ static void replace_wide_pads(laci_net *net, laci_conv *c, const laci_posts *att
   const lac_status st = try_to_describe_conv(net, &wide, LACI_CONV_DIRECT, false, attr, &other);
   if (st == LAC_NO_MEMORY) laci_plan_fail_no_memory(&net->plan);
   if (st) return;
-  bool quick = !is_slow_kernel(other);
+  bool quick = !is_kernel_slow(other);
   laci_primitive_destroy(quick ? *pd : other);
   if (!quick) return;
   *pd = other;
   *c = wide;
 }
 
-static laci_primitive *choose_conv(laci_net *net, laci_conv *c, const laci_posts *attr) {
+static laci_primitive *choose_conv_primitive(laci_net *net, laci_conv *c, const laci_posts *attr) {
   laci_primitive *pd = NULL;
   bool blocks = net->blocks && laci_conv_can_use_blocks(&c->x, &c->y, c->groups);
   if (blocks && is_winograd_faster(net, c) &&
@@ -200,7 +200,7 @@ typedef struct products {
   bool needs_copies; /* a depthwise convolution would need copies into blocks and back */
 } products;
 
-static void count_products(laci_net *net, const laci_fused *fused, products *p) {
+static void add_products_of_convolution(laci_net *net, const laci_fused *fused, products *p) {
   laci_primitive *pd = NULL;
   laci_conv c;
   describe_conv_for_kernel(net, fused, &c);
@@ -243,14 +243,15 @@ void laci_conv_choose_blocked_layout(laci_net *net) {
     if (!laci_plan_has_elements(&net->plan, node)) continue;
     if (laci_native_is_chosen_layer(net, &net->plan.fused[n])) continue;
     if (laci_can_lower_conv_constant(net, &net->plan.fused[n], &why))
-      count_products(net, &net->plan.fused[n], &p);
+      add_products_of_convolution(net, &net->plan.fused[n], &p);
   }
   net->blocks = p.winograd * WINOGRAD_SHARE > p.all ||
                 (p.depthwise * DEPTHWISE_SHARE > p.all && !p.needs_copies);
 }
 
 /** Returns a copy of x in layout md, with c->margin zeros before each row, and zeros after it. */
-static int add_padding_steps(laci_net *net, const laci_conv *c, int x, const laci_layout *md) {
+static int add_steps_that_pad_rows(laci_net *net, const laci_conv *c, int x,
+                                   const laci_layout *md) {
   int64_t offsets[LACI_MAX_RANK] = {0};
   laci_primitive *pd = NULL;
   laci_layout *part = NULL;
@@ -295,7 +296,8 @@ static int add_conv_step(laci_net *net, const laci_fused *fused, laci_primitive 
   const laci_layout *weights = laci_primitive_layout(pd, LACI_ARG_WEIGHTS);
   const laci_element dt = laci_net_float_element(net);
   int x = c->upright ? laci_conv_exchange_tensor_axes(net, operands->x) : operands->x, to;
-  x = c->widened ? add_padding_steps(net, c, x, src) : laci_net_convert_tensor(net, x, src, dt);
+  x = c->widened ? add_steps_that_pad_rows(net, c, x, src)
+                 : laci_net_convert_tensor(net, x, src, dt);
   const int w = read_weights_in_layout(net, c, operands, weights);
   if (sum >= 0) {
     int have = laci_net_read_value(net, sum);
@@ -347,7 +349,7 @@ static void add_swish_step(laci_net *net, const laci_fused *fused, int tensor) {
 /* ---- Posts of which oneDNN has no quick kernel ---- */
 
 /** Is the post a swish that our kernel computes? */
-static bool is_own_swish(const laci_net *net, const laci_post *post) {
+static bool can_compute_swish_post(const laci_net *net, const laci_post *post) {
   return post->value < 0 && post->function.kind == LACI_FUNCTION_SWISH &&
          post->function.alpha == 1 && !net->plan.bf16;
 }
@@ -384,7 +386,7 @@ static void add_post_steps(laci_net *net, const laci_fused *fused, int first, in
   for (int at = first; at < fused->n_posts && tensor >= 0; at++) {
     const laci_post *post = &fused->posts[at];
     if (post->value >= 0) add_sum_step(net, fused, post->value, tensor);
-    else if (is_own_swish(net, post)) add_swish_step(net, fused, tensor);
+    else if (can_compute_swish_post(net, post)) add_swish_step(net, fused, tensor);
     else add_function_step(net, fused, &post->function, tensor);
   }
 }
@@ -392,14 +394,14 @@ static void add_post_steps(laci_net *net, const laci_fused *fused, int first, in
 /** Chooses a primitive with as many of the first posts as its kernel computes quickly, and sets
  * fused->n_posts to their number. oneDNN's kernels for AVX2 add no value after a function; its
  * reference does, but takes a hundred times as long. A swish at the end is left to our kernel. */
-static laci_primitive *choose_conv_and_posts(laci_net *net, laci_conv *c, laci_fused *fused,
-                                             int *sum) {
+static laci_primitive *choose_conv_primitive_and_posts(laci_net *net, laci_conv *c,
+                                                       laci_fused *fused, int *sum) {
   for (;; fused->n_posts--) {
-    if (fused->n_posts > 0 && is_own_swish(net, &fused->posts[fused->n_posts - 1])) {
+    if (fused->n_posts > 0 && can_compute_swish_post(net, &fused->posts[fused->n_posts - 1])) {
       fused->n_posts--;
     }
     laci_posts *attr = laci_net_create_posts(net, fused, sum);
-    laci_primitive *pd = net->plan.status ? NULL : choose_conv(net, c, attr);
+    laci_primitive *pd = net->plan.status ? NULL : choose_conv_primitive(net, c, attr);
     laci_posts_destroy(attr);
     if (!pd || fused->n_posts == 0 || !laci_primitive_is_reference(pd)) return pd;
     laci_primitive_destroy(pd);
@@ -413,7 +415,7 @@ int laci_conv_add_steps(laci_net *net, const laci_fused *whole, const laci_conv 
   int sum, to = -1;
   c.has_bias = operands->bias >= 0;
   exchange_height_and_width(&c);
-  laci_primitive *pd = choose_conv_and_posts(net, &c, &fused, &sum);
+  laci_primitive *pd = choose_conv_primitive_and_posts(net, &c, &fused, &sum);
   if (pd) to = add_conv_step(net, &fused, pd, &c, operands, sum);
   add_post_steps(net, whole, fused.n_posts, to);
   return to;

@@ -20,7 +20,7 @@ typedef struct conv {
   bool winograd; /* Winograd's algorithm is worth trying */
 } conv;
 
-static void clear_conv(conv *c) {
+static void destroy_conv_layouts(conv *c) {
   laci_layout_destroy(c->md_x);
   laci_layout_destroy(c->md_weight);
   laci_layout_destroy(c->md_y);
@@ -54,7 +54,8 @@ static bool is_conv_window_supported(const laci_net *net, const laci_node *node,
          laci_conv_read_window(node, x, y, weight->dims + 2, &window);
 }
 
-static void describe_conv(laci_net *net, const laci_node *node, const int values[3], conv *c) {
+static void describe_trained_conv(laci_net *net, const laci_node *node, const int values[3],
+                                  conv *c) {
   const laci_shape *weight = laci_plan_shape(&net->plan, values[1]);
   int64_t groups = laci_node_int(node, "group", 1);
   *c = (conv){.x = *laci_plan_shape(&net->plan, values[0]),
@@ -105,7 +106,7 @@ void laci_lower_conv_values(laci_net *net, const laci_fused *fused) {
   int bias = -1;
   conv c = {0};
   const int values[] = {node->inputs[0], node->inputs[1], fused->output};
-  describe_conv(net, node, values, &c);
+  describe_trained_conv(net, node, values, &c);
   if (laci_plan_has_input(node, 2)) {
     bias_md =
         laci_net_dense_layout(net, laci_plan_shape(&net->plan, node->inputs[2]), LACI_ELEMENT_F32);
@@ -125,7 +126,7 @@ void laci_lower_conv_values(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, y);
 out:
   laci_layout_destroy(bias_md);
-  clear_conv(&c);
+  destroy_conv_layouts(&c);
 }
 
 typedef lac_status gradient_of(laci_primitive **made, const laci_onednn *dnn,
@@ -173,7 +174,7 @@ static void lower_grad_input(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_float_element(net);
   laci_primitive *pd = NULL;
   conv c = {0};
-  describe_conv(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, &c);
+  describe_trained_conv(net, node, (int[]){fused->output, node->inputs[1], node->inputs[0]}, &c);
   if (!net->plan.status) {
     const laci_layout *const md[] = {c.md_x, c.md_weight, c.md_y};
     pd = choose_gradient_primitive(net, &c, md, laci_primitive_describe_conv_input_gradient,
@@ -189,7 +190,7 @@ static void lower_grad_input(laci_net *net, const laci_fused *fused) {
         (const int[][2]){{LACI_ARG_DIFF_DST, dy}, {LACI_ARG_WEIGHTS, w}, {LACI_ARG_DIFF_SRC, dx}});
     laci_net_bind_value(net, fused->output, dx);
   }
-  clear_conv(&c);
+  destroy_conv_layouts(&c);
 }
 
 static bool can_lower_grad_weight(laci_net *net, const laci_fused *fused, const char **why) {
@@ -203,7 +204,7 @@ static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
   laci_element dt = laci_net_float_element(net);
   laci_primitive *pd = NULL;
   conv c = {0};
-  describe_conv(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, &c);
+  describe_trained_conv(net, node, (int[]){node->inputs[0], fused->output, node->inputs[1]}, &c);
   laci_layout *dw_md = laci_net_any_layout(net, &c.weight, LACI_ELEMENT_F32);
   if (dw_md && !net->plan.status) {
     const laci_layout *const md[] = {c.md_x, dw_md, c.md_y};
@@ -223,7 +224,7 @@ static void lower_grad_weight(laci_net *net, const laci_fused *fused) {
     laci_net_bind_reshaped(net, fused->output, dw);
   }
   laci_layout_destroy(dw_md);
-  clear_conv(&c);
+  destroy_conv_layouts(&c);
 }
 
 const laci_implementation laci_implementations_conv_grad_input[] = {

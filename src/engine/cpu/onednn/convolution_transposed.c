@@ -123,7 +123,7 @@ static int group_phases(const axis_plan *axis, bool each, phases groups[MOST_STR
   return n;
 }
 
-static bool is_constant_float(const laci_net *net, int value) {
+static bool is_constant_of_floats(const laci_net *net, int value) {
   return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
 }
 
@@ -134,8 +134,8 @@ static bool can_lower_transposed(laci_net *net, const laci_fused *fused, const c
   transposed t;
   *why = "weights or a bias that change";
   if (!laci_plan_has_input(node, 0) || !laci_plan_is_float(&net->plan, node->inputs[0]) ||
-      !laci_plan_has_input(node, 1) || !is_constant_float(net, node->inputs[1]) ||
-      (laci_plan_has_input(node, 2) && !is_constant_float(net, node->inputs[2]))) {
+      !laci_plan_has_input(node, 1) || !is_constant_of_floats(net, node->inputs[1]) ||
+      (laci_plan_has_input(node, 2) && !is_constant_of_floats(net, node->inputs[2]))) {
     return false;
   }
   *why = "a window that is not composed of short ones";
@@ -200,7 +200,7 @@ static void write_weights_and_bias(const transposed *t, const part *p, const lac
   }
 }
 
-static void describe_part_convolution(const transposed *t, laci_element result, part *p) {
+static void describe_convolution_of_phases(const transposed *t, laci_element result, part *p) {
   const int64_t n_phases = p->axis[0].n * p->axis[1].n;
   const laci_shape weight = laci_shape_of(
       4, (int64_t[]){t->groups * n_phases * t->out, t->in, p->axis[0].terms, p->axis[1].terms});
@@ -222,8 +222,8 @@ static void describe_part_convolution(const transposed *t, laci_element result, 
 }
 
 /** Adds the steps of one convolution; returns its result's tensor. */
-static int add_part_convolution(laci_net *net, const laci_fused *fused, const transposed *t,
-                                const part *p, int x) {
+static int add_convolution_of_phases(laci_net *net, const laci_fused *fused, const transposed *t,
+                                     const part *p, int x) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const int64_t n = laci_shape_count(&p->conv.weight), channels = p->conv.y.dims[1];
   const float *from = laci_plan_constant_floats(&net->plan, node->inputs[1]), *bias = NULL;
@@ -280,8 +280,8 @@ typedef struct weave_work {
 } weave_work;
 
 /** Copies n pixels. Their usual sizes are constants, so that a copy is one move. */
-static void copy_pixels(const char *from, int64_t from_step, char *to, int64_t to_step, int64_t n,
-                        int64_t bytes) {
+static void copy_strided_pixels(const char *from, int64_t from_step, char *to, int64_t to_step,
+                                int64_t n, int64_t bytes) {
 #define COPY(size) \
   for (int64_t at = 0; at < n; at++) memcpy(to + at * to_step, from + at * from_step, size)
   switch (bytes) {
@@ -312,9 +312,9 @@ static void interleave_phases_of_row(const weave *w, const source *s, const char
         floor_divide(w->pad[1] - wide->first - r + w->stride[1] - 1, w->stride[1]);
     const int64_t column = first * w->stride[1] + wide->first + r - w->pad[1];
     if (column >= w->columns) continue;
-    copy_pixels(from + begin * s->at.channel + (first - wide->begin) * s->at.pixel, s->at.pixel,
-                to + column * w->to.pixel, w->stride[1] * w->to.pixel,
-                (w->columns - column + w->stride[1] - 1) / w->stride[1], w->bytes);
+    copy_strided_pixels(from + begin * s->at.channel + (first - wide->begin) * s->at.pixel,
+                        s->at.pixel, to + column * w->to.pixel, w->stride[1] * w->to.pixel,
+                        (w->columns - column + w->stride[1] - 1) / w->stride[1], w->bytes);
   }
 }
 
@@ -472,8 +472,8 @@ static void lower_transposed(laci_net *net, const laci_fused *fused) {
     for (int wide = 0; wide < n_groups[1]; wide++, n++) {
       list[n].axis[0] = groups[0][high];
       list[n].axis[1] = groups[1][wide];
-      describe_part_convolution(&t, laci_net_result_element(net, fused->output), &list[n]);
-      parts[n] = add_part_convolution(net, fused, &t, &list[n], x);
+      describe_convolution_of_phases(&t, laci_net_result_element(net, fused->output), &list[n]);
+      parts[n] = add_convolution_of_phases(net, fused, &t, &list[n], x);
     }
   }
   if (net->plan.status) return;

@@ -74,18 +74,18 @@ void laci_conv_exchange_shape_axes(laci_shape *shape) {
   shape->dims[shape->rank - 2] = last;
 }
 
-static void swap_pair(int64_t pair[2]) {
+static void exchange_first_and_second(int64_t pair[2]) {
   int64_t first = pair[0];
   pair[0] = pair[1];
   pair[1] = first;
 }
 
 void laci_conv_exchange_window_axes(laci_window *w) {
-  swap_pair(w->kernel);
-  swap_pair(w->strides);
-  swap_pair(w->dilates);
-  swap_pair(w->pads_begin);
-  swap_pair(w->pads_end);
+  exchange_first_and_second(w->kernel);
+  exchange_first_and_second(w->strides);
+  exchange_first_and_second(w->dilates);
+  exchange_first_and_second(w->pads_begin);
+  exchange_first_and_second(w->pads_end);
 }
 
 /** Replaces *md by `same` where both describe the same bytes. They may differ in strides of axes of
@@ -121,7 +121,7 @@ int laci_conv_exchange_tensor_axes(laci_net *net, int tensor) {
 
 /* ---- Constant weights ---- */
 
-static bool is_constant_float(const laci_net *net, int value) {
+static bool is_constant_of_floats(const laci_net *net, int value) {
   return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
 }
 
@@ -131,7 +131,7 @@ bool laci_can_lower_conv_constant(laci_net *net, const laci_fused *fused, const 
   bool constant = laci_plan_has_input(node, 0) && laci_plan_has_input(node, 1) &&
                   node->outputs[0] >= 0 && laci_plan_is_float(&net->plan, node->inputs[0]);
   for (int at = 1; at < node->n_inputs && constant; at++) {
-    constant = node->inputs[at] < 0 || is_constant_float(net, node->inputs[at]);
+    constant = node->inputs[at] < 0 || is_constant_of_floats(net, node->inputs[at]);
   }
   *why = "weights or a bias that change";
   if (!constant) return false;

@@ -82,10 +82,10 @@ static void lower_layer_norm_pattern(laci_net *net, const laci_fused *fused) {
 /* ---- Softmax ---- */
 
 /** Is it a Softmax of an opset before 13, over all axes from `axis` on together? */
-static bool is_over_flattened_axes(const laci_node *node) { return node->version < 13; }
+static bool is_softmax_over_flattened_axes(const laci_node *node) { return node->version < 13; }
 
 static int64_t read_softmax_axis(const laci_net *net, const laci_node *node) {
-  int64_t axis = laci_node_int(node, "axis", is_over_flattened_axes(node) ? 1 : -1);
+  int64_t axis = laci_node_int(node, "axis", is_softmax_over_flattened_axes(node) ? 1 : -1);
   return axis < 0 ? axis + laci_plan_shape(&net->plan, node->inputs[0])->rank : axis;
 }
 
@@ -99,7 +99,7 @@ static bool can_lower_softmax(laci_net *net, const laci_fused *fused, const char
 
 /** Returns the tensor with that axis innermost: oneDNN has quick kernels only where the elements
  * along the axis are adjacent. */
-static int move_axis_innermost(laci_net *net, int tensor, int64_t axis) {
+static int make_axis_innermost(laci_net *net, int tensor, int64_t axis) {
   if (net->plan.status || tensor < 0) return -1;
   const laci_net_tensor t = net->tensors[tensor];
   int64_t strides[LACI_MAX_RANK], stride = t.shape.dims[axis];
@@ -124,12 +124,12 @@ static void lower_softmax(laci_net *net, const laci_fused *fused) {
   int64_t axis = read_softmax_axis(net, node);
   laci_primitive *pd = NULL;
   int from = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[0]));
-  if (!is_over_flattened_axes(node)) {
-    from = move_axis_innermost(net, from, axis);
+  if (!is_softmax_over_flattened_axes(node)) {
+    from = make_axis_innermost(net, from, axis);
   } else {
     from = laci_net_convert_to_dense(net, from, laci_net_float_element(net));
   }
-  if (is_over_flattened_axes(node)) {
+  if (is_softmax_over_flattened_axes(node)) {
     laci_shape two = laci_shape_of(2, (int64_t[]){laci_shape_count_range(x, 0, (int)axis),
                                                   laci_shape_count_range(x, (int)axis, x->rank)});
     from = laci_net_view_new(net, from, &two,

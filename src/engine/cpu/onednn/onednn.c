@@ -71,7 +71,7 @@ static dnnl_data_type_t dnnl_type_of_element(laci_element element) {
   }
 }
 
-static bool wrap_layout(bool good, laci_md md, laci_layout **made) {
+static bool set_layout_if_created(bool good, laci_md md, laci_layout **made) {
   *made = good ? (laci_layout *)(void *)md : NULL;
   return good;
 }
@@ -80,13 +80,13 @@ bool laci_layout_create_strided(laci_layout **made, int n, const int64_t *dims,
                                 laci_element element, const int64_t *strides) {
   laci_md md = NULL;
   bool good = laci_md_create_strided(&md, n, dims, dnnl_type_of_element(element), strides);
-  return wrap_layout(good, md, made);
+  return set_layout_if_created(good, md, made);
 }
 
 bool laci_layout_create_any(laci_layout **made, int n, const int64_t *dims, laci_element element) {
   laci_md md = NULL;
   bool good = laci_md_create_any(&md, n, dims, dnnl_type_of_element(element));
-  return wrap_layout(good, md, made);
+  return set_layout_if_created(good, md, made);
 }
 
 bool laci_layout_create_blocks(laci_layout **made, const int64_t *dims, int channels,
@@ -94,33 +94,33 @@ bool laci_layout_create_blocks(laci_layout **made, const int64_t *dims, int chan
   laci_md md = NULL;
   const dnnl_format_tag_t tag = channels == 8 ? dnnl_nChw8c : dnnl_nChw16c;
   bool good = laci_md_create_tagged(&md, 4, dims, dnnl_type_of_element(element), tag);
-  return wrap_layout(good, md, made);
+  return set_layout_if_created(good, md, made);
 }
 
 bool laci_layout_create_copy(laci_layout **made, const laci_layout *of) {
   laci_md md = NULL;
   bool good = laci_md_create_copy(&md, laci_layout_descriptor(of));
-  return wrap_layout(good, md, made);
+  return set_layout_if_created(good, md, made);
 }
 
 bool laci_layout_create_part(laci_layout **made, const laci_layout *of, int n, const int64_t *dims,
                              const int64_t *offsets) {
   laci_md md = NULL;
   bool good = laci_md_create_part(&md, laci_layout_descriptor(of), n, dims, offsets);
-  return wrap_layout(good, md, made);
+  return set_layout_if_created(good, md, made);
 }
 
 bool laci_layout_create_permuted(laci_layout **made, const laci_layout *of, const int *places) {
   laci_md md = NULL;
   bool good = laci_md_create_permuted(&md, laci_layout_descriptor(of), places);
-  return wrap_layout(good, md, made);
+  return set_layout_if_created(good, md, made);
 }
 
 bool laci_layout_create_reshaped(laci_layout **made, const laci_layout *of, int n,
                                  const int64_t *dims) {
   laci_md md = NULL;
   bool good = laci_md_create_reshaped(&md, laci_layout_descriptor(of), n, dims);
-  return wrap_layout(good, md, made);
+  return set_layout_if_created(good, md, made);
 }
 
 bool laci_layout_get_strides(const laci_layout *of, int n, int64_t *strides, int64_t *offset) {
@@ -216,7 +216,7 @@ bool laci_primitive_copies_windows(const laci_primitive *p) {
   return strstr(laci_primitive_kernel_name(p), "gemm") != NULL;
 }
 
-static const_dnnl_primitive_desc_t primitive_desc(const laci_primitive *p) {
+static const_dnnl_primitive_desc_t descriptor_of_primitive(const laci_primitive *p) {
   const_dnnl_primitive_desc_t pd = p->pd;
   if (pd) return pd;
   return dnnl_primitive_get_primitive_desc(p->primitive, &pd) ? NULL : pd;
@@ -225,7 +225,7 @@ static const_dnnl_primitive_desc_t primitive_desc(const laci_primitive *p) {
 bool laci_primitive_adds_to_result(const laci_primitive *p) {
   const_dnnl_primitive_attr_t attr = NULL;
   const_dnnl_post_ops_t posts = NULL;
-  const_dnnl_primitive_desc_t pd = primitive_desc(p);
+  const_dnnl_primitive_desc_t pd = descriptor_of_primitive(p);
   if (!pd || dnnl_primitive_desc_get_attr(pd, &attr) || !attr) return false;
   if (dnnl_primitive_attr_get_post_ops(attr, &posts) || !posts) return false;
   for (int at = 0; at < dnnl_post_ops_len(posts); at++) {
@@ -235,7 +235,7 @@ bool laci_primitive_adds_to_result(const laci_primitive *p) {
 }
 
 laci_product_kind laci_primitive_product_kind(const laci_primitive *p) {
-  const_dnnl_primitive_desc_t pd = primitive_desc(p);
+  const_dnnl_primitive_desc_t pd = descriptor_of_primitive(p);
   dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
   if (pd) (void)dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind);
   if (kind == dnnl_convolution || kind == dnnl_inner_product) return LACI_PRODUCT_CONV;
@@ -244,7 +244,7 @@ laci_product_kind laci_primitive_product_kind(const laci_primitive *p) {
 
 /* ---- Making and running ---- */
 
-static int onednn_arg(int arg) {
+static int onednn_argument_code(int arg) {
   static const int codes[LACI_N_ARGS] = {
       [LACI_ARG_SRC] = DNNL_ARG_SRC,
       [LACI_ARG_SRC_1] = DNNL_ARG_SRC_1,
@@ -279,8 +279,8 @@ lac_status laci_primitive_bind(laci_primitive *p, int n, const int *args,
   if (!p->args) return LAC_NO_MEMORY;
   p->n_args = n;
   for (int at = 0; at < n; at++) {
-    p->args[at] =
-        (dnnl_exec_arg_t){.arg = onednn_arg(args[at]), .memory = (dnnl_memory_t)(void *)memory[at]};
+    p->args[at] = (dnnl_exec_arg_t){.arg = onednn_argument_code(args[at]),
+                                    .memory = (dnnl_memory_t)(void *)memory[at]};
   }
   return LAC_OK;
 }

@@ -71,11 +71,12 @@ static dnnl_alg_kind_t dnnl_function_algorithm(laci_function_kind kind) {
 enum { MOST_LAYOUTS = 4 };
 
 /** Writes the library's descriptors of n layouts. */
-static void get_descriptors(const laci_layout *const *md, int n, laci_md_view out[MOST_LAYOUTS]) {
+static void copy_layout_descriptors(const laci_layout *const *md, int n,
+                                    laci_md_view out[MOST_LAYOUTS]) {
   for (int at = 0; at < n; at++) out[at] = laci_layout_descriptor(md[at]);
 }
 
-static laci_dnnl_window copy_window(const laci_window *w) {
+static laci_dnnl_window convert_window(const laci_window *w) {
   laci_dnnl_window out = {.n_spatial = w->n_spatial};
   for (int at = 0; at < w->n_spatial; at++) {
     out.kernel[at] = w->kernel[at];
@@ -94,8 +95,8 @@ static const_dnnl_primitive_attr_t attributes_for_posts(const laci_onednn *dnn,
 
 /** Makes a primitive from a description, or returns the status with which the library refused
  * it. */
-static lac_status wrap_description(dnnl_status_t st, dnnl_primitive_desc_t pd,
-                                   laci_primitive **made) {
+static lac_status create_from_description(dnnl_status_t st, dnnl_primitive_desc_t pd,
+                                          laci_primitive **made) {
   *made = NULL;
   if (st) return laci_onednn_status(st);
   *made = laci_alloc(1, sizeof **made);
@@ -113,9 +114,10 @@ static lac_status wrap_description(dnnl_status_t st, dnnl_primitive_desc_t pd,
  * without AVX2 split sums depending on the number of threads. */
 enum { ASKED_THREADS = 1 };
 
-static dnnl_status_t describe_conv(dnnl_primitive_desc_t *pd, const laci_onednn *dnn,
-                                   laci_dnnl_conv how, const laci_md_view md[4],
-                                   const laci_dnnl_window *w, const_dnnl_primitive_attr_t attr) {
+static dnnl_status_t describe_conv_by_onednn(dnnl_primitive_desc_t *pd, const laci_onednn *dnn,
+                                             laci_dnnl_conv how, const laci_md_view md[4],
+                                             const laci_dnnl_window *w,
+                                             const_dnnl_primitive_attr_t attr) {
   dnnl_primitive_desc_t usual = NULL;
   const int threads = laci_openmp_set_threads(ASKED_THREADS);
   dnnl_status_t st = laci_pd_create_conv(&usual, dnn->engine, how, md, w, attr);
@@ -164,7 +166,7 @@ lac_status laci_primitive_describe_reorder(laci_primitive **made, const laci_one
   dnnl_status_t st =
       dnnl_reorder_primitive_desc_create(&pd, laci_layout_descriptor(from), dnn->engine,
                                          laci_layout_descriptor(to), dnn->engine, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_conv(laci_primitive **made, const laci_onednn *dnn,
@@ -173,12 +175,13 @@ lac_status laci_primitive_describe_conv(laci_primitive **made, const laci_onednn
                                         const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 4, v);
-  laci_dnnl_window window = copy_window(w);
+  copy_layout_descriptors(md, 4, v);
+  laci_dnnl_window window = convert_window(w);
   const laci_dnnl_conv how = {.kind = dnnl_forward_inference,
                               .alg = dnnl_conv_algorithm(algorithm)};
-  dnnl_status_t st = describe_conv(&pd, dnn, how, v, &window, attributes_for_posts(dnn, posts));
-  return wrap_description(st, pd, made);
+  dnnl_status_t st =
+      describe_conv_by_onednn(&pd, dnn, how, v, &window, attributes_for_posts(dnn, posts));
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_pool(laci_primitive **made, const laci_onednn *dnn,
@@ -186,20 +189,20 @@ lac_status laci_primitive_describe_pool(laci_primitive **made, const laci_onednn
                                         const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 2, v);
-  laci_dnnl_window window = copy_window(w);
+  copy_layout_descriptors(md, 2, v);
+  laci_dnnl_window window = convert_window(w);
   dnnl_status_t st =
       laci_pd_create_pool(&pd, dnn->engine, dnnl_pool_algorithm(kind), v, &window, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_matmul(laci_primitive **made, const laci_onednn *dnn,
                                           const laci_layout *const md[4], const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 4, v);
+  copy_layout_descriptors(md, 4, v);
   dnnl_status_t st = laci_pd_create_matmul(&pd, dnn->engine, v, attributes_for_posts(dnn, posts));
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_function(laci_primitive **made, const laci_onednn *dnn,
@@ -208,7 +211,7 @@ lac_status laci_primitive_describe_function(laci_primitive **made, const laci_on
   const float ab[2] = {f->alpha, f->beta};
   dnnl_status_t st = laci_pd_create_eltwise(&pd, dnn->engine, dnnl_function_algorithm(f->kind), ab,
                                             laci_layout_descriptor(md), dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_binary(laci_primitive **made, const laci_onednn *dnn,
@@ -216,10 +219,10 @@ lac_status laci_primitive_describe_binary(laci_primitive **made, const laci_oned
                                           const laci_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 3, v);
+  copy_layout_descriptors(md, 3, v);
   dnnl_status_t st = laci_pd_create_binary(&pd, dnn->engine, dnnl_binary_algorithm(kind), v,
                                            attributes_for_posts(dnn, posts));
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_batch_norm(laci_primitive **made, const laci_onednn *dnn,
@@ -227,7 +230,7 @@ lac_status laci_primitive_describe_batch_norm(laci_primitive **made, const laci_
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st = laci_pd_create_batch_norm(&pd, dnn->engine, laci_layout_descriptor(md),
                                                epsilon, dnnl_norm_flags(flags), dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_layer_norm(laci_primitive **made, const laci_onednn *dnn,
@@ -235,7 +238,7 @@ lac_status laci_primitive_describe_layer_norm(laci_primitive **made, const laci_
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st = laci_pd_create_layer_norm(&pd, dnn->engine, laci_layout_descriptor(md),
                                                epsilon, dnnl_norm_flags(0), dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_softmax(laci_primitive **made, const laci_onednn *dnn, bool log,
@@ -244,7 +247,7 @@ lac_status laci_primitive_describe_softmax(laci_primitive **made, const laci_one
   dnnl_status_t st =
       laci_pd_create_softmax(&pd, dnn->engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
                              laci_layout_descriptor(md), axis, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_reduction(laci_primitive **made, const laci_onednn *dnn,
@@ -252,20 +255,20 @@ lac_status laci_primitive_describe_reduction(laci_primitive **made, const laci_o
                                              const laci_layout *const md[2]) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 2, v);
+  copy_layout_descriptors(md, 2, v);
   dnnl_status_t st =
       laci_pd_create_reduction(&pd, dnn->engine, dnnl_reduction_algorithm(kind), v, 0, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_resample(laci_primitive **made, const laci_onednn *dnn,
                                             bool nearest, const laci_layout *const md[2]) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 2, v);
+  copy_layout_descriptors(md, 2, v);
   dnnl_status_t st = laci_pd_create_resample(
       &pd, dnn->engine, nearest ? dnnl_resampling_nearest : dnnl_resampling_linear, v, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_concat(laci_primitive **made, const laci_onednn *dnn, int n,
@@ -277,7 +280,7 @@ lac_status laci_primitive_describe_concat(laci_primitive **made, const laci_oned
   for (int at = 0; at < n; at++) views_of[at] = laci_layout_descriptor(sources[at]);
   dnnl_status_t st = laci_pd_create_concat(&pd, dnn->engine, n, axis, views_of, dnn->attr);
   laci_free((void *)views_of);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 /* ---- Training ---- */
@@ -290,11 +293,11 @@ lac_status laci_primitive_describe_conv_train(laci_primitive **made, const laci_
                                               const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 4, v);
-  laci_dnnl_window window = copy_window(w);
+  copy_layout_descriptors(md, 4, v);
+  laci_dnnl_window window = convert_window(w);
   const laci_dnnl_conv how = {.kind = dnnl_forward_training, .alg = dnnl_conv_algorithm(algorithm)};
   dnnl_status_t st = laci_pd_create_conv(&pd, dnn->engine, how, v, &window, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_conv_input_gradient(
@@ -302,13 +305,13 @@ lac_status laci_primitive_describe_conv_input_gradient(
     const laci_layout *const md[3], const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 3, v);
-  laci_dnnl_window window = copy_window(w);
+  copy_layout_descriptors(md, 3, v);
+  laci_dnnl_window window = convert_window(w);
   const laci_dnnl_triple t = {
       .alg = dnnl_conv_algorithm(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
   dnnl_status_t st =
       laci_pd_create_conv_input_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_conv_weight_gradient(
@@ -316,13 +319,13 @@ lac_status laci_primitive_describe_conv_weight_gradient(
     const laci_layout *const md[3], const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 3, v);
-  laci_dnnl_window window = copy_window(w);
+  copy_layout_descriptors(md, 3, v);
+  laci_dnnl_window window = convert_window(w);
   const laci_dnnl_triple t = {
       .alg = dnnl_conv_algorithm(algorithm), .src = v[0], .weights = v[1], .dst = v[2]};
   dnnl_status_t st =
       laci_pd_create_conv_weight_gradient(&pd, dnn->engine, t, &window, hint->pd, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_batch_norm_train(laci_primitive **made, const laci_onednn *dnn,
@@ -331,7 +334,7 @@ lac_status laci_primitive_describe_batch_norm_train(laci_primitive **made, const
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t st = laci_pd_create_batch_norm_train(&pd, dnn->engine, laci_layout_descriptor(md),
                                                      epsilon, dnnl_norm_flags(flags), dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_batch_norm_gradient(laci_primitive **made,
@@ -342,7 +345,7 @@ lac_status laci_primitive_describe_batch_norm_gradient(laci_primitive **made,
   dnnl_status_t st =
       laci_pd_create_batch_norm_gradient(&pd, dnn->engine, laci_layout_descriptor(md), epsilon,
                                          dnnl_norm_flags(flags), hint->pd, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_pool_train(laci_primitive **made, const laci_onednn *dnn,
@@ -350,11 +353,11 @@ lac_status laci_primitive_describe_pool_train(laci_primitive **made, const laci_
                                               const laci_window *w) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 2, v);
-  laci_dnnl_window window = copy_window(w);
+  copy_layout_descriptors(md, 2, v);
+  laci_dnnl_window window = convert_window(w);
   dnnl_status_t st =
       laci_pd_create_pool_train(&pd, dnn->engine, dnnl_pool_algorithm(kind), v, &window, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_pool_gradient(laci_primitive **made, const laci_onednn *dnn,
@@ -363,11 +366,11 @@ lac_status laci_primitive_describe_pool_gradient(laci_primitive **made, const la
                                                  const laci_window *w, const laci_primitive *hint) {
   dnnl_primitive_desc_t pd = NULL;
   laci_md_view v[MOST_LAYOUTS];
-  get_descriptors(md, 2, v);
-  laci_dnnl_window window = copy_window(w);
+  copy_layout_descriptors(md, 2, v);
+  laci_dnnl_window window = convert_window(w);
   dnnl_status_t st = laci_pd_create_pool_gradient(&pd, dnn->engine, dnnl_pool_algorithm(kind), v,
                                                   &window, hint->pd, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_function_train(laci_primitive **made, const laci_onednn *dnn,
@@ -377,7 +380,7 @@ lac_status laci_primitive_describe_function_train(laci_primitive **made, const l
   dnnl_status_t st =
       laci_pd_create_eltwise_train(&pd, dnn->engine, dnnl_function_algorithm(f->kind), ab,
                                    laci_layout_descriptor(md), dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }
 
 lac_status laci_primitive_describe_function_gradient(laci_primitive **made, const laci_onednn *dnn,
@@ -388,5 +391,5 @@ lac_status laci_primitive_describe_function_gradient(laci_primitive **made, cons
   dnnl_status_t st =
       laci_pd_create_eltwise_gradient(&pd, dnn->engine, dnnl_function_algorithm(f->kind), ab,
                                       laci_layout_descriptor(md), hint->pd, dnn->attr);
-  return wrap_description(st, pd, made);
+  return create_from_description(st, pd, made);
 }

@@ -69,7 +69,7 @@ static void lower_product_with_constant(laci_net *net, const laci_fused *fused) 
 
 /** Returns a view of the tensor with leading axes of size 1, so that both operands have `rank`
  * axes. */
-static int add_leading_axes(laci_net *net, int tensor, int rank) {
+static int view_with_leading_axes(laci_net *net, int tensor, int rank) {
   if (net->plan.status || tensor < 0) return -1;
   laci_shape shape = net->tensors[tensor].shape, wide = {.rank = rank};
   if (shape.rank == rank) return tensor;
@@ -118,8 +118,9 @@ static void lower_product_of_values(laci_net *net, const laci_fused *fused) {
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_element dt = laci_net_result_element(net, fused->output);
   int sum, to = -1;
-  int operands[2] = {add_leading_axes(net, laci_net_read_value(net, node->inputs[0]), y->rank),
-                     add_leading_axes(net, laci_net_read_value(net, node->inputs[1]), y->rank)};
+  int operands[2] = {
+      view_with_leading_axes(net, laci_net_read_value(net, node->inputs[0]), y->rank),
+      view_with_leading_axes(net, laci_net_read_value(net, node->inputs[1]), y->rank)};
   laci_posts *attr = laci_net_create_posts(net, fused, &sum);
   laci_layout *dst = laci_net_dense_layout(net, y, dt);
   laci_primitive *pd = net->plan.status ? NULL : describe_batched_product(net, operands, dst, attr);

@@ -21,7 +21,7 @@ static int read_matrix_operand(laci_net *net, int value, bool transposed) {
 }
 
 /** Is C absent, or a row with one number for each column? */
-static bool is_bias_row(const laci_net *net, const laci_node *node, int64_t columns) {
+static bool is_bias_row_or_absent(const laci_net *net, const laci_node *node, int64_t columns) {
   if (!laci_plan_has_input(node, 2)) return true;
   const laci_shape *c = laci_plan_shape(&net->plan, node->inputs[2]);
   return c->rank >= 1 && laci_shape_count(c) == columns && c->dims[c->rank - 1] == columns &&
@@ -42,7 +42,7 @@ bool laci_can_lower_gemm_values(laci_net *net, const laci_fused *fused, const ch
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "factors or a sum that oneDNN lacks";
   return laci_node_float(node, "alpha", 1) == 1 && laci_plan_is_float(&net->plan, fused->output) &&
-         is_bias_row(net, node, laci_plan_shape(&net->plan, fused->output)->dims[1]);
+         is_bias_row_or_absent(net, node, laci_plan_shape(&net->plan, fused->output)->dims[1]);
 }
 
 void laci_lower_gemm_values(laci_net *net, const laci_fused *fused) {

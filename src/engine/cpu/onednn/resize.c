@@ -35,8 +35,8 @@ static bool is_supported_resize(const laci_node *node, const laci_shape *x, cons
 }
 
 /** Are the output's sizes exactly input size times scale? oneDNN knows only the sizes. */
-static bool has_exact_sizes(laci_net *net, const laci_node *node, const laci_shape *x,
-                            const laci_shape *y) {
+static bool are_sizes_exactly_scaled(laci_net *net, const laci_node *node, const laci_shape *x,
+                                     const laci_shape *y) {
   int port = node->op == &laci_op_upsample || node->version < 11 ? 1 : 2;
   if (!laci_plan_has_input(node, port)) return port == 2; /* sizes are given */
   if (!laci_plan_is_constant(&net->plan, node->inputs[port])) return false;
@@ -49,7 +49,7 @@ static bool has_exact_sizes(laci_net *net, const laci_node *node, const laci_sha
   return fits;
 }
 
-static bool is_nearest(const laci_node *node) {
+static bool is_nearest_mode(const laci_node *node) {
   return strcmp(laci_node_text(node, "mode", "nearest"), "nearest") == 0;
 }
 
@@ -59,7 +59,8 @@ bool laci_can_lower_resize(laci_net *net, const laci_fused *fused, const char **
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   *why = "a mode of Resize that oneDNN lacks";
   return laci_plan_is_float(&net->plan, fused->output) &&
-         is_supported_resize(node, x, y, is_nearest(node)) && has_exact_sizes(net, node, x, y);
+         is_supported_resize(node, x, y, is_nearest_mode(node)) &&
+         are_sizes_exactly_scaled(net, node, x, y);
 }
 
 void laci_lower_resize(laci_net *net, const laci_fused *fused) {
@@ -71,7 +72,7 @@ void laci_lower_resize(laci_net *net, const laci_fused *fused) {
   laci_layout *any = laci_net_any_layout(net, &y, laci_net_float_element(net));
   if (!net->plan.status) {
     lac_status st =
-        laci_primitive_describe_resample(&pd, net->onednn, is_nearest(node),
+        laci_primitive_describe_resample(&pd, net->onednn, is_nearest_mode(node),
                                          (const laci_layout *const[]){net->tensors[from].md, any});
     (void)laci_net_check_status(net, st, "resampling");
   }

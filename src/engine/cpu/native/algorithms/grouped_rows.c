@@ -23,7 +23,7 @@ static lac_status make_grouped_rows_or_csr(laci_net *net, const laci_native_laye
   laci_sparse_convolution *convolution = &kernel->convolution;
   const laci_sparse_product *p = &convolution->product;
   if (!laci_grouped_rows_are_faster(p)) return laci_native_make_csr(net, layer, kernel, err);
-  const int64_t units = laci_grouped_rows_n_units(convolution->tiles, convolution->n_tiles);
+  const int64_t units = laci_grouped_rows_n_vectors(convolution->tiles, convolution->n_tiles);
   const int64_t rows = laci_native_chunk_rows(net, p->n_rows, laci_grouped_rows_n_strips(units));
   laci_grouped_rows *grouped = laci_plan_alloc(&net->plan, 1, sizeof *grouped);
   if (!grouped) return LAC_NO_MEMORY;
@@ -68,7 +68,7 @@ static void multiply_tile_strips(int64_t begin, int64_t end, void *context) {
 static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   work w = {.kernel = step->state, .o = laci_native_layer_step_operands(net, step)};
   const laci_sparse_convolution *convolution = &w.kernel->convolution;
-  w.n_units = laci_grouped_rows_n_units(convolution->tiles, convolution->n_tiles);
+  w.n_units = laci_grouped_rows_n_vectors(convolution->tiles, convolution->n_tiles);
   w.n_strips = laci_grouped_rows_n_strips(w.n_units);
   laci_native_fill_result_border(net, step, w.o.y);
   laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, multiply_tile_strips, &w);
@@ -77,7 +77,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
 /* ---- The record ---- */
 
 /* Returns the number of half tiles (units) that have results. */
-static int64_t count_half_tiles(const laci_native_layer *layer) {
+static int64_t count_result_vectors(const laci_native_layer *layer) {
   enum { UNIT = LACI_SPARSE_LANES / 2 };
   const laci_sparse_window *g = &layer->window;
   const int64_t between = laci_native_is_1x1(g) ? 0 : 1; /* number of zeros between two rows of
@@ -94,8 +94,8 @@ static double grouped_rows_cost(const laci_net *net, const laci_native_layer *la
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool images = laci_native_has_image_lanes(layer->n_images);
-  const double units = (double)count_half_tiles(layer);
-  const double lost = (double)laci_grouped_rows_n_strips(count_half_tiles(layer)) * c->strip;
+  const double units = (double)count_result_vectors(layer);
+  const double lost = (double)laci_grouped_rows_n_strips(count_result_vectors(layer)) * c->strip;
   const double share = (laci_native_is_1x1(g) || images ? c->grouped : c->grouped_window) *
                        (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
   const double kept = laci_cost_n_terms(g) * layer->kept; /* number of kept weights in a row */
