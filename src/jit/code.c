@@ -78,7 +78,8 @@ void laci_code_prepare_memory(laci_code *code, size_t more, laci_pool *pool) {
   if (!laci_code_reserve(code, more)) return;
   touching t = {code->bytes, code->n, code->n + more};
   const size_t first = t.first / LARGE_PAGE, last = (t.last + LARGE_PAGE - 1) / LARGE_PAGE;
-  t.bytes += first * LARGE_PAGE; /* so that large pages are counted from 0 */
+  t.bytes += first * LARGE_PAGE; /* t.bytes: the first large page; t.first and t.last are offsets
+                                    from it */
   t.first -= first * LARGE_PAGE;
   t.last -= first * LARGE_PAGE;
   laci_pool_for(pool, (int64_t)(last - first), 1, write_to_each_page, &t);

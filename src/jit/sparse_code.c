@@ -47,8 +47,8 @@ static const uint16_t pairing[2 * LANES] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  
                                             21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                             11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
 
-/* The orders of bytes for vpshufb: the bytes of a lane, and of sixteen bytes; a vector repeats
- * these four times. */
+/* Operands of vpshufb, which give the index of the source byte for each byte: LANE of the four
+ * bytes of a lane, SIXTEEN of four lanes; VECTOR repeats sixteen indices for all 64 bytes. */
 #define LANE(first, a, b, c, d) (first) + (a), (first) + (b), (first) + (c), (first) + (d)
 #define SIXTEEN(a, b, c, d) \
   LANE(0, a, b, c, d), LANE(4, a, b, c, d), LANE(8, a, b, c, d), LANE(12, a, b, c, d)
@@ -339,7 +339,7 @@ typedef struct one_lane_x {
   int64_t chunk; /* the chunk whose inputs these are; -1: none yet */
 } one_lane_x;
 
-/* A code block that is to run over a chunk of tiles. */
+/* A code block and the chunk of tiles over which it is to run. */
 typedef struct position {
   const laci_sparse_group *group; /* NULL: none */
   int64_t chunk, code_block;

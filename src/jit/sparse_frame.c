@@ -48,7 +48,7 @@ void laci_sparse_write_prefetch_start(laci_code *code, const laci_sparse_frame *
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AHEAD_RESIDUAL, sizeof(float), 0});
 }
 
-/* The cache lines [first, last), of n, that are prefetched at one column. */
+/* The range [first, last) of the cache lines to prefetch that is prefetched with one column. */
 typedef struct due_lines {
   int64_t first, last;
 } due_lines;

@@ -62,7 +62,8 @@ enum { PER_UNIT = 2 };
 INLINE unit pack_bf16_pair(uint16_t first, uint16_t second) {
   return first | ((uint32_t)second << 16);
 }
-/* Load elements 2u and 2u + 1 of the inner axis, from a row, or from a column of a matrix. */
+/* Load unit u (bf16 elements 2u and 2u + 1 of the inner axis) of a row, or of a column of a matrix;
+ * elements from n on are zero. */
 INLINE unit load_unit_from_row(const laci_attention *a, const void *row, int64_t u, int64_t n) {
   const uint16_t *x = (const uint16_t *)row + 2 * u;
   (void)a;
@@ -152,7 +153,8 @@ static void pack_queries(const laci_attention *a, const void *q, int64_t n, unit
 
 /* ---- Products ---- */
 
-/* Multiplies ROWS rows of units by a panel: [ROWS][COLUMNS]. */
+/* Multiplies ROWS rows by a panel (packed columns), both in units of the inner axis. out:
+ * [ROWS][COLUMNS] the products. */
 static void multiply_rows_by_panel(const unit *rows, int64_t stride, const unit *panel,
                                    int64_t n_units, float out[ROWS * COLUMNS]) {
   lanes sum[ROWS][VECTORS] = {0};
@@ -318,7 +320,7 @@ bool LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_hea
   pack_values(a, head->v, m.values);
   bool numbers = true;
   for (int64_t row = 0; row < a->n_queries; row += ROWS) {
-    scratch_areas now = m; /* a copy, since pack_exponentials may move one of its pointers */
+    scratch_areas now = m; /* a copy, since pack_exponentials may change one of its pointers */
     int64_t left = a->n_queries - row;
     numbers = compute_query_rows(a, head, &now, row, left < ROWS ? left : ROWS) && numbers;
   }

@@ -102,7 +102,7 @@ static void compute_output_points(const line *l, int64_t n, int64_t point_stride
 
 /* ---- Bands ---- */
 
-/** The part that is computed now: rows [row, row + rows) of images [n, n + images). */
+/** The band that is computed now: rows [row, row + rows) of images [n, n + images). */
 typedef struct band {
   laci_gradient_band most;
   int64_t n, images, row, rows;

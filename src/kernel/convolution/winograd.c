@@ -33,7 +33,7 @@ void laci_winograd_choose_band(const laci_winograd *g, int64_t *rows, int64_t *i
 
 size_t laci_winograd_scratch_bytes(const laci_winograd *g, int64_t rows, int64_t images) {
   const int64_t most =
-      (int64_t)1 << 19; /* `transform` reaches at most so many blocks by 32-bit offsets */
+      (int64_t)1 << 19; /* maximum number of blocks that `transform` reaches with 32-bit offsets */
   if (g->c_blocks > most || g->out_w > most || rows > most || images > most) return 0;
   size_t bytes = (size_t)(g->c_blocks * laci_winograd_n_tiles(g)) * TILE;
   if (__builtin_mul_overflow(bytes, (size_t)(rows + AROUND), &bytes)) return 0;

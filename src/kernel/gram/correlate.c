@@ -91,7 +91,7 @@ uint64_t laci_gram_correlate_scratch_bytes(const laci_unfold *u, bool with_dense
   return (uint64_t)(u->channels * l.channel) * (with_dense ? 2 : 1) * sizeof(float);
 }
 
-/* ---- Filling the layout ---- */
+/* ---- Copying images into the layout ---- */
 
 typedef struct filling {
   const laci_unfold *unfold;
@@ -156,8 +156,8 @@ typedef struct correlation {
   laci_dots_kernel *kernel;
 } correlation;
 
-/** A part of a channel in both operands: where it begins in a channel, and n_runs runs of `length`
- * floats, `stride` floats apart. */
+/** A part of a channel whose products are summed: its offsets in the left and in the right operand,
+ * and n_runs runs of `length` floats each, `stride` floats apart. */
 typedef struct part {
   int64_t left, right, n_runs, stride, length;
 } part;
@@ -212,8 +212,8 @@ static bool add_products_to_tap_pairs(const correlation *c, const displaced_tile
   return any;
 }
 
-/* Returns the position that is multiplied by position `place`; -1: it is outside of the image,
- * where there are zeros. */
+/* Returns the position at the tile's displacement from position `place`; -1: it is outside of the
+ * image, where the layout has zeros. */
 static int64_t displaced_position(const side *s, int64_t place, int64_t d) {
   return place + d >= 0 && place + d < s->in ? place + d : -1;
 }

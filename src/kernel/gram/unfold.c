@@ -100,7 +100,7 @@ static void fill_column_line(const laci_unfold_lines *l, int64_t column, float *
 
 enum { SQUARE = 16, AT_ONCE = 512 };
 
-/* Fills lines of chosen positions; the offsets of a tap are the same for all channels. */
+/* Fills the lines of chosen positions, for all channels of a tap, which read the same offsets. */
 static void gather_tap_lines(const laci_unfold_lines *l, int64_t begin, int64_t end) {
   const laci_unfold *u = l->unfold;
   const laci_unfold_axis *axis = u->axis;

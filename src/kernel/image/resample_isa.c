@@ -12,7 +12,7 @@
 #define EACH_BY_ITSELF _Pragma("GCC ivdep")
 #endif
 
-/* ---- Numbers that are adjacent ---- */
+/* ---- Axes with adjacent elements (inner > 1) ---- */
 
 static void sum_two_scaled_arrays(const float *a, const float *b, float u, float v, int64_t n,
                                   float *y) {
@@ -46,7 +46,7 @@ static void resample_line(const laci_resample_pass *p, const float *x, int64_t f
   }
 }
 
-/* ---- Numbers that are alone ---- */
+/* ---- The innermost axis (inner 1) ---- */
 
 static void resample_elements_one_by_one(const laci_resample_pass *p, const float *x, int64_t begin,
                                          int64_t end, float *y) {

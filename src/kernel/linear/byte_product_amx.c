@@ -22,8 +22,8 @@ typedef struct operands {
   int64_t stride, block_bytes;
 } operands;
 
-/* Lines of the next two blocks, which are fetched from memory while these two are multiplied:
- * `each` for each register of x. */
+/* Cache lines of the next two blocks of columns, which are prefetched while two blocks are
+ * multiplied: `each` lines with each register of x. */
 typedef struct ahead {
   const int8_t *from;
   int64_t each;
@@ -99,7 +99,7 @@ static void sum_one_tile(const operands *o, int32_t *sums) {
   _tile_stored(0, sums, LINE);
 }
 
-/* Computes n_tiles times 16 rows of n_blocks blocks; both are 1 or 2. */
+/* Computes 16 * n_tiles rows of n_blocks blocks of columns; both numbers are 1 or 2. */
 static void multiply_tile(const laci_byte_product *p, int64_t row, int64_t n_tiles, int64_t block,
                           int64_t n_blocks, const ahead *later) {
   _Alignas(LINE) int32_t sums[4 * SUMS];
@@ -118,8 +118,8 @@ static void multiply_tile(const laci_byte_product *p, int64_t row, int64_t n_til
   }
 }
 
-/* Returns what tile number `tile` of two blocks fetches of the next two; all tiles of the part
- * together fetch them. */
+/* Returns the cache lines of the next two blocks that are prefetched with tile number `tile` of
+ * these two. All tiles of the part together prefetch both blocks. */
 static ahead find_lines_ahead(const laci_byte_product *p, const laci_byte_part *part, int64_t block,
                               int64_t tile) {
   enum { LINES = 2 * COLUMNS }; /* lines of two blocks for each register of x */

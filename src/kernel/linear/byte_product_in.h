@@ -7,8 +7,8 @@
 
 #include "kernel/linear/byte_product.h"
 
-/** What is the same for all rows of a block: s = sums - less (+ offsets * steps of the row), and
- * the scale of s. */
+/** Numbers for a block of 16 columns, the same for all rows of x: the product s of a row is sums -
+ * less (+ offsets times the row's sum of integers); `scale` multiplies s. */
 typedef struct byte_block {
   uint32_t less[LACI_BYTE_COLUMNS];
   float scale[LACI_BYTE_COLUMNS];

@@ -7,7 +7,7 @@
 
 enum { COLUMNS = LACI_BYTE_COLUMNS, GROUP = LACI_BYTE_GROUP, VECTOR = COLUMNS * GROUP };
 
-/* What a tile reads: rows of x, and blocks of the matrix. */
+/* The operands of a tile: rows of x, and blocks of 16 columns of the matrix. */
 typedef struct operands {
   const uint8_t *x;
   const int8_t *w;
@@ -60,8 +60,9 @@ INLINE __m256i add_neighbouring_sums(__m256i first, __m256i second) {
   return _mm256_permute4x64_epi64(_mm256_hadd_epi32(first, second), LANES_0_2_1_3);
 }
 
-/* As above, for one block. Bytes become 16 bits, whose products are added in pairs: bytes
- * themselves would be added in 16 bits, and saturate. */
+/* Computes sums as the first variant of this function does, for one block of columns. Bytes become
+ * 16 bits, whose products are added in pairs: bytes themselves would be added in 16 bits, and
+ * saturate. */
 INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_t *sums) {
   const uint8_t *x = o->x;
   const int8_t *w = o->w;
@@ -101,8 +102,8 @@ INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_
 #include <arm_neon.h>
 enum { ROWS = 1, MANY = 1, HALF = 8 };
 
-/* As above, for one row and block, by halves: four sums for each column, one for each byte of a
- * group. */
+/* Computes sums as the first variant of this function does, for one row and block, by halves: four
+ * sums for each column, one for each byte of a group. */
 INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_t *sums) {
   (void)rows;
   (void)blocks;
@@ -130,7 +131,7 @@ INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_
 #else
 enum { ROWS = 1, MANY = 1 };
 
-/* The reference. */
+/* The reference in plain C, for any number of rows and blocks. */
 INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_t *sums) {
   (void)rows;
   (void)blocks;
@@ -144,7 +145,7 @@ INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_
 }
 #endif
 
-/* Computes a tile of y. */
+/* Computes a tile of y: some rows of some blocks of 16 columns. */
 INLINE void multiply_tile(const laci_byte_product *p, int64_t row, int64_t block, const int rows,
                           const int blocks) {
   const int64_t stride = p->rows.stride, bytes = laci_byte_block_bytes(p->matrix.depth);
@@ -175,7 +176,8 @@ INLINE void multiply_row_by_column_blocks(const laci_byte_product *p, int64_t ro
   else multiply_few_column_blocks(p, row, block, rows, blocks);
 }
 
-/* These blocks stay in the cache while all rows use them. */
+/* Computes rows [row, row_end) for some blocks of columns, which stay in the cache while all rows
+ * are multiplied by them. */
 static void multiply_column_blocks(const laci_byte_product *p, int64_t row, int64_t row_end,
                                    int64_t block, int64_t blocks) {
   for (; row + ROWS <= row_end; row += ROWS)

@@ -36,7 +36,8 @@ enum { VECTORS = LACI_STRIP / LANES, ROWS = 6, MOST = 16 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Computes a tile. `rows` and `strips` are constants where this is inlined. */
+/* Computes a tile of y: some rows of some strips. `rows` and `strips` are constants where this is
+ * inlined. */
 INLINE void multiply_tile(const laci_strip_product *p, int64_t row, int64_t strip, const int rows,
                           const int strips) {
   lanes sum[ROWS][MOST];
@@ -75,7 +76,7 @@ INLINE void multiply_row_block(const laci_strip_product *p, int64_t row, int64_t
   for (; strip < end; strip++) multiply_tile(p, row, strip, rows, 1);
 }
 
-/* Computes the rows from `row` on, fewer than ROWS. */
+/* Computes the rows from `row` to the last one, of which there are fewer than ROWS. */
 static void multiply_few_rows(const laci_strip_product *p, int64_t row, int64_t strip,
                               int64_t end) {
   switch (p->n_rows - row) {

@@ -41,8 +41,8 @@ static void update_adam(const laci_adam_rule *rule, float *restrict w, const flo
   }
 }
 
-/* Masks by bits: a product with 0 would keep NaN, and compilers make a branch of a choice between
- * floats. */
+/* Sets masked elements to zero by bit operations: a product with 0 would keep NaN, and compilers
+ * make a branch of a choice between floats. */
 static void apply_mask(float *restrict x, const uint8_t *restrict kept, size_t n) {
   uint32_t __attribute__((may_alias)) *bits = (void *)x;
   for (size_t i = 0; i < n; i++) bits[i] &= kept[i] ? UINT32_MAX : 0;

@@ -4,7 +4,7 @@
  * one. Chains begin at different values, or the compiler would merge them into one. */
 #include "kernel/peak/peak.h"
 
-#if defined(__AVX512F__) /* two units of four cycles want eight chains; twelve leave no gap */
+#if defined(__AVX512F__) /* two multipliers of four cycles need eight chains; twelve leave no gap */
 #include <immintrin.h>
 enum { LANES = 16, CHAINS = 12 };
 typedef __m512 lanes;
@@ -14,7 +14,7 @@ typedef __m512 lanes;
 enum { LANES = 8, CHAINS = 12 };
 typedef __m256 lanes;
 #define NEXT(x, half, one) _mm256_fmadd_ps(x, half, one)
-#elif defined(LACI_ISA_NEON) /* large cores have four units with a latency of four cycles */
+#elif defined(LACI_ISA_NEON) /* large cores have four multipliers with a latency of four cycles */
 #include <arm_neon.h>
 enum { LANES = 4, CHAINS = 24 };
 typedef float32x4_t lanes;

@@ -3,9 +3,9 @@
  *
  *     exp(x) = 2^n exp(r),  x = n ln 2 + r,  |r| <= ln 2 / 2,  exp(r) - 1 = r + r^2 P(r)
  *
- * All functions with a tail are computed from exp(-|x|), which does not overflow, so that tails
- * keep their precision. Arguments of exp that are products are given in two parts; the second is
- * the rounding error of the first. */
+ * All functions that approach a limit are computed from exp(-|x|), which does not overflow, so that
+ * values near the limit keep their precision. Arguments of exp that are products are given in two
+ * parts; the second is the rounding error of the first. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

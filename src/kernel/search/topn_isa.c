@@ -116,7 +116,7 @@ typedef struct element_operations {
   add *add;
 } element_operations;
 
-/* The columns, as bytes, from `at` on. */
+/* A register's width of rows: the columns, as bytes, from offset `at` on. */
 typedef struct stripe {
   const void *const *columns;
   int n_columns;

@@ -49,8 +49,8 @@ INLINE words_8 interleave_high_words(words_8 a, words_8 b) {
     for (int c = 0; c < (N); c++) memcpy((TYPE *)to[c] + row, &v[c], sizeof v[c]);  \
   }
 
-/* Goes column by column, so that writes to a column are close together; the remaining elements at
- * the edges are copied one by one. */
+/* Transposes squares column by column, so that writes to a column are close together; the remaining
+ * elements at the edges are copied one by one. */
 #define DEFINE_TRANSPOSE(NAME, SQUARE, TYPE, N)                                                \
   static void NAME(const TYPE *from, int n_rows, int n_columns, void *const *to, size_t row) { \
     const size_t stride = (size_t)n_columns;                                                   \

@@ -18,7 +18,7 @@ enum {
   BYTE_BITS = 8,
   HALF_BITS = 16,
   SOME = 64,       /* maximum number of results of a row that are computed at once */
-  MOST_HALF = 256, /* as many bytes are added in 16 bits */
+  MOST_HALF = 256, /* maximum number of bytes whose sum fits in 16 bits */
 };
 
 /* Sums of bytes, [channel][result], and how many pixels each has. */
@@ -39,7 +39,8 @@ static inline uint32_t load_word(const float *at) {
   return word;
 }
 
-/* Adds the words from[i * stride] to n sums. stride is a constant where this is inlined. */
+/* Adds the four bytes of the word from[i * stride] to the sums of result i, for n results. stride
+ * is a constant where this is inlined. */
 static inline __attribute__((always_inline)) void add_words(const float *from, int64_t n,
                                                             const int64_t stride,
                                                             uint32_t *restrict even,
@@ -60,7 +61,7 @@ static void add_strided_words(const float *from, int64_t n, int64_t stride, int6
   else add_words(from, n, stride, even, odd);
 }
 
-/* Adds the halves to n sums. */
+/* Adds the sums of 16 bits of n results to their sums of 32 bits. */
 static void add_half_sums(const half_sums *h, int64_t n, sums *to) {
   for (int64_t at = 0; at < n; at++) {
     to->of[0][at] += h->even[at] & UINT16_MAX;
@@ -75,7 +76,7 @@ static void clear_halves(half_sums *h, int64_t n) {
   memset(h->odd, 0, (size_t)n * sizeof *h->odd);
 }
 
-/* Adds n neighbouring words to one sum. */
+/* Adds n neighbouring words (pixels) to the sums of one result. */
 static void sum_neighbouring_words(const float *from, int64_t n, int64_t to_result, sums *to) {
   while (n > 0) {
     half_sums h;
@@ -103,7 +104,8 @@ static void clear_sums(sums *s, int64_t n) {
 
 /* ---- Results ---- */
 
-/* Converts 16 sums of a channel to bytes, each in its word. */
+/* Converts the sums of one channel of 16 results to bytes, and adds each byte to the word of its
+ * result. */
 static void add_bytes_of_sums(const laci_average_pool *p, const uint32_t *sum,
                               const int32_t *n_inside, int shift, uint32_t *restrict words) {
   const float scale = p->scale, zero = (float)p->zero, low = (float)p->low, high = (float)p->high;
@@ -117,7 +119,8 @@ static void add_bytes_of_sums(const laci_average_pool *p, const uint32_t *sum,
   }
 }
 
-/* Converts n sums to words. It writes whole groups of 16. */
+/* Converts the sums of n results to words of four bytes. Writes 16 words at a time, up to 15 after
+ * the n-th. */
 static void convert_sums_to_words(const laci_average_pool *p, const sums *s, int64_t n,
                                   uint32_t *words) {
   for (int64_t at = 0; at < n; at += LANES) {
@@ -145,7 +148,7 @@ static void store_result_words(const laci_sparse_layout *out, const int64_t pixe
 
 /* ---- Lanes are pixels ---- */
 
-/* The range of results of a row, among [first, last), whose tap is a pixel of the image. */
+/* The results [first, last) of a row. */
 typedef struct range {
   int64_t first, last;
 } range;
@@ -158,7 +161,8 @@ static range find_results_with_pixel(const laci_sparse_window *g, int64_t tap, r
   return (range){first > all.first ? first : all.first, laci_min(last, all.last)};
 }
 
-/* Adds a row of the windows of some results. x: the first pixel of the row. */
+/* Adds one row of pixels of the windows of some results to their sums. x: the first pixel of that
+ * row of the image. */
 static void add_window_row(const laci_average_pool *p, const float *x, range results, half_sums *h,
                            sums *s) {
   const laci_sparse_window *g = &p->window;
@@ -171,7 +175,7 @@ static void add_window_row(const laci_average_pool *p, const float *x, range res
   }
 }
 
-/* Adds a row of wide windows, of which there are few: one result after the other. */
+/* Adds one row of pixels of wide windows, of which a row has few: one result after the other. */
 static void add_row_of_wide_windows(const laci_average_pool *p, const float *x, range results,
                                     sums *s) {
   const laci_sparse_window *g = &p->window;
@@ -183,7 +187,7 @@ static void add_row_of_wide_windows(const laci_average_pool *p, const float *x, 
   }
 }
 
-/* Computes the sums of some results of a row. x: the channel's pixels. */
+/* Computes the sums of the windows of some results of a row. x: pixels of the four channels. */
 static void sum_windows_of_row(const laci_average_pool *p, const float *x, int64_t row,
                                range results, sums *s) {
   const laci_sparse_window *g = &p->window;
@@ -216,8 +220,8 @@ static bool is_whole_image(const laci_sparse_window *g) {
          g->pad_top == 0 && g->pad_left == 0;
 }
 
-/* Computes the sums of all pixels. What is between rows of pixels is zero points, which are added,
- * too, and taken out again. */
+/* Computes the sums of all pixels of an image. The memory between rows of pixels holds zero points:
+ * they are added, too, and subtracted at the end. */
 static void sum_whole_image(const laci_average_pool *p, const float *x, sums *s) {
   const laci_sparse_window *g = &p->window;
   const int64_t n = (g->h - 1) * p->in.row_stride + g->w, n_pixels = g->h * g->w;
@@ -248,7 +252,8 @@ static void pool_channel_of_pixels(const laci_average_pool *p, int64_t channel, 
 
 /* ---- HWC16N ---- */
 
-/* Computes the sums of a pixel of 16 images, and returns the number of its words. */
+/* Computes the window sums of a result pixel of 16 images, and returns the number of pixels in its
+ * window. */
 static int32_t sum_pixel_of_images(const laci_average_pool *p, const float *x,
                                    const int64_t pixel[2], sums *s) {
   const laci_sparse_window *g = &p->window;

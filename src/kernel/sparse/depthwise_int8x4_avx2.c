@@ -32,7 +32,7 @@ INLINE vector repeat_four(const void *words) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(words));
 }
 
-/* Loads the weights of rows 2 part and 2 part + 1. */
+/* Loads the packed weights of the window's rows 2 * part and 2 * part + 1. */
 INLINE vector load_weights(const int8_t *packed, int part) {
   const __m128i rows = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
   const __m128i pairs = _mm_shuffle_epi8(_mm_loadu_si128((const void *)packed), rows);

@@ -6,8 +6,8 @@
 
 enum { LANES = LACI_SPARSE_LANES, SIDE = LACI_INT8X4_CHANNELS, BYTE_BITS = 8 };
 
-/* Returns the sum of a channel for one result. x: lane of the image block. The sum may wrap, and so
- * it is unsigned. */
+/* Returns the sum of a channel for one result pixel. x: the image block, from the lane of the image
+ * on. The sum is unsigned, since it may wrap. */
 static uint32_t sum_window(const laci_depthwise_int8x4 *d, const laci_sparse_operands *o,
                            const float *x, int64_t channel, const int64_t pixel[2]) {
   const laci_sparse_window *g = &d->window;

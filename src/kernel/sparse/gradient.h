@@ -36,8 +36,8 @@
 enum {
   LACI_SPARSE_WINDOW = 8, /* a window: the number of columns in which the kept columns of rows are
                              compared */
-  LACI_SPARSE_RUN_MAX_COLUMNS = 4 /* maximum number of columns of a window that the rows of a run
-                                     keep */
+  LACI_SPARSE_RUN_MAX_COLUMNS = 4 /* maximum number of columns of a window that rows of a run (rows
+                                     with the same kept columns) keep */
 };
 
 /** A run: rows that keep the same columns of a window. The kept weights of a row there are

@@ -107,8 +107,8 @@ typedef struct builder {
   const float *weight;
   laci_grouped_rows *b;
   int64_t chunk_rows;
-  /* First the totals of all chunks, while they are counted; then those of the chunks that are
-     filled already. */
+  /* totals of the chunks that were visited: in a first pass all are counted, in a second pass they
+     are filled */
   int64_t n_row_groups, n_rows, n_singles, n_windows;
 } builder;
 

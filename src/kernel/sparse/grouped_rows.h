@@ -30,11 +30,13 @@ enum {
   LACI_GROUPED_ROWS_KEPT = 4,      /* number of columns of a window that a row of a group keeps */
   LACI_GROUPED_ROWS_MAX_ROWS = 8,  /* maximum number of rows in a row group */
   LACI_GROUPED_ROWS_UNITS = 3,     /* number of units (vectors of lanes) in a strip */
-  LACI_GROUPED_ROWS_FLOATS = 6144, /* maximum number of floats for the sums of a chunk */
+  LACI_GROUPED_ROWS_FLOATS = 6144, /* maximum number of floats for the sums of a chunk (a range of
+                                      rows) */
 };
 
-/** What a chunk has in one window. n[size - 1]: number of row groups with `size` rows. n_singles:
- * number of single weights, which are stored after the groups. */
+/** The counts of one window of eight columns in a chunk (range of rows). n[size - 1]: number of row
+ * groups with `size` rows. n_singles: number of single weights, which are stored after the
+ * groups. */
 typedef struct laci_grouped_rows_window {
   int32_t n[LACI_GROUPED_ROWS_MAX_ROWS], n_singles;
 } laci_grouped_rows_window;

@@ -78,8 +78,8 @@ size_t laci_winograd4_weight_bytes(const laci_sparse_window *g) {
          sizeof(float);
 }
 
-/* A line is the buffer for four rows of results. Is it too short for them, each with the surplus of
- * its last tile, and one more tile? */
+/* Is a row of results too wide for the buffer of a line? The buffer holds four rows, each with the
+ * surplus results of its last tile, and one more tile. */
 static bool is_row_too_wide(const laci_winograd4 *w) {
   return SIDE * (w->out.row_stride + 2 * SIDE * LANES) > LACI_WINOGRAD4_LINE;
 }

@@ -268,8 +268,9 @@ static int64_t return_unknown_size(laci_infer *infer) {
 typedef struct node_inference {
   const laci_type **in;
   const laci_buf **known;
-  laci_buf **owned; /* the content of `known`, as pointers that can be freed */
-  laci_buf *shapes; /* operands of operators that read shapes only */
+  laci_buf **owned; /* the same buffers as `known`; freed by node_inference_clear */
+  laci_buf *shapes; /* buffers without elements, for operands of which the operator reads only the
+                       shape */
   laci_type *out;
   laci_buf **results;
 } node_inference;

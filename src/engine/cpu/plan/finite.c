@@ -91,8 +91,8 @@ static const laci_fused *find_selecting_node(bound_search *w, int value) {
                                                                                       : NULL;
 }
 
-/** Adds checks of the values from which the value is picked, until it is certain that it has no
- * NaN. */
+/** Adds checks of the values whose elements `value` selects, until it is certain that `value` has
+ * no NaN. */
 static void add_nan_checks(bound_search *w, int value, int depth) {
   if (has_no_nan(w, value)) return;
   const laci_fused *fused = depth < DEEPEST ? find_selecting_node(w, value) : NULL;

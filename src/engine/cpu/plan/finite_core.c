@@ -12,7 +12,7 @@
 #include "graph/op.h"
 #include "tensor/buf.h"
 
-/** The bound of integers that are cast to floats. */
+/** The bound of a value whose integers are cast to floats. */
 static const double most_integer = 1e19;
 
 /* ---- Constants ---- */
@@ -321,7 +321,8 @@ typedef enum bound_rule {
   BOUND_LAYER_NORM,
 } bound_rule;
 
-/** An operator, the rule for the bound of its results, and its flags of laci_finite_core. */
+/** A row of the table: an operator, the rule for the bound of its results, and the flags of
+ * laci_finite_core. */
 typedef struct row {
   const laci_op *op;
   bound_rule rule;
@@ -483,7 +484,8 @@ static laci_finite_core bounds_of_pattern_core(laci_cpu_plan *plan, const double
   } else if (fused->pattern == LACI_PATTERN_QUANTIZE) {
     const laci_fake_quantized *q = fused->details;
     core.bound = fabs((double)q->scale) * fmax(-(double)q->low, (double)q->high);
-    /* a careful plan makes the same of these: bounds, and of NaN the lower one */
+    /* this node handles infinities and NaN as a careful plan does: they become a bound, NaN the
+     * lower one */
     core.loses_nonfinite = false;
   } else if (fused->pattern == LACI_PATTERN_TABLE) {
     core = table_bounds(fused->details);

@@ -13,7 +13,8 @@
 #include "engine/cpu/plan/quantized.h"
 #include "graph/ops.h"
 
-/** A pattern of nodes: what finds it, and what completes the fused node in the end. */
+/** A pattern of nodes: the function that finds it, and the function that completes its fused node;
+ * NULL: nothing is left to do. */
 typedef struct pattern_row {
   laci_pattern_find *find;
   laci_pattern_finish *finish; /* NULL: none */
@@ -160,7 +161,7 @@ lac_status laci_plan_fuse_nodes(laci_cpu_plan *plan, lac_error *err) {
   for (int n = 0; n < n_nodes; n++) {
     if (!can_be_followed(plan, n) || !laci_plan_has_elements(plan, &plan->graph->nodes[n]))
       continue;
-    /* nodes before this one have taken in what they can */
+    /* earlier nodes have already been fused with all nodes that can follow them */
     if (!plan->careful && laci_fuse_lone_function(plan, n)) continue;
     fuse_following_nodes(plan, &plan->fused[n]);
   }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Functions that a graph writes as several operators, such as gelu, where no node before them takes
- * them in: they become a fused node by themselves. The rules are those of chains
- * (fuse_chain.c). */
+ * Fuses an element-wise function that a graph writes as several operators, such as gelu, into a
+ * fused node of its own, if it could not be fused with the node before it. The rules are those of
+ * chains (fuse_chain.c). */
 #include "engine/cpu/plan/plan.h"
 
 /** Returns the first operand that is not constant; -1: none. */

@@ -26,13 +26,13 @@ static const laci_node *find_node_of_value(const laci_cpu_plan *plan, int value)
   return producer < 0 ? NULL : &plan->graph->nodes[producer];
 }
 
-/** Is the value bytes as floats? */
+/** Is the value a constant of bytes that a Cast converts to floats? */
 static bool is_cast_of_bytes(const laci_cpu_plan *plan, int value) {
   const laci_node *node = find_node_of_value(plan, value);
   return node && node->op == &laci_op_cast && is_constant_of_bytes(plan, node->inputs[0]);
 }
 
-/** Is the value bytes as floats, with or without a zero point of bytes subtracted? */
+/** Is the value a constant of bytes as floats, perhaps minus a zero point of bytes? */
 static bool holds_integers(const laci_cpu_plan *plan, int value) {
   const laci_node *node = find_node_of_value(plan, value);
   if (node && node->op == &laci_op_sub)
@@ -58,8 +58,8 @@ static bool is_along_columns(const laci_cpu_plan *plan, int value, int64_t colum
          (count == 1 || count == columns);
 }
 
-/** Finds the scales of integers that a DequantizeLinear made floats; -1: the value is no such
- * floats. */
+/** Returns the value of the scales with which a DequantizeLinear converted constant integers to
+ * `value`; -1: no DequantizeLinear computes it. */
 static int find_weight_unit(laci_cpu_plan *plan, int value, int64_t columns) {
   const laci_node *node = find_node_of_value(plan, value);
   if (!node || node->op != &laci_op_dequantize_linear) return -1;
@@ -92,8 +92,8 @@ static const laci_node *find_dynamic_steps(const laci_cpu_plan *plan, int value,
   return is ? node : NULL;
 }
 
-/** Is the node a product of steps and a constant matrix of integers? Fills what the pattern says of
- * it. */
+/** Is the node a product of the integers of a DynamicSteps and a constant matrix of integers? If
+ * so, fills the fields of the pattern that describe it. */
 static bool is_product_of_integers(laci_cpu_plan *plan, const laci_node *node,
                                    laci_integer_product *p) {
   const laci_node *steps = find_dynamic_steps(plan, node->inputs[0], 0);
@@ -110,7 +110,8 @@ static bool is_product_of_integers(laci_cpu_plan *plan, const laci_node *node,
   return p->unit >= 0 || holds_integers(plan, p->weight);
 }
 
-/** Finds the product that the value is, itself or through an Identity; false: it is none. */
+/** Finds the product of integers that computes the value, directly or before an Identity; false:
+ * none does. */
 static bool match_product(laci_cpu_plan *plan, int value, laci_integer_product *p,
                           laci_match *match) {
   const int identity = find_fusible_producer(plan, value, &laci_op_identity);

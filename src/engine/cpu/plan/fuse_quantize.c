@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * QuantizeLinear and the DequantizeLinear after it, as one fused node: int8 values that no other
- * node reads are never stored. A value that is quantized already stays what it is. Next:
- * lower/fake_quantize.c. */
+ * node reads are never stored. A value that was quantized with the same parameters before is not
+ * changed: no step is needed. Next: lower/fake_quantize.c. */
 #include <math.h>
 
 #include "engine/cpu/plan/quantized.h"
@@ -100,8 +100,8 @@ static const laci_node *find_quantize_before(laci_cpu_plan *plan, int dequantize
   return quantize;
 }
 
-/** Are equal floats equal after a quantization by q that follows one by q? A scale that is 0,
- * infinite or subnormal would make other numbers of them. */
+/** Does quantizing by q twice give the same floats as quantizing once? Not if the scale is 0,
+ * infinite or subnormal. */
 static bool is_idempotent(const laci_fake_quantized *q) {
   return isnormal(q->scale) && q->scale > 0;
 }

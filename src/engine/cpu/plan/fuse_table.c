@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the groups of nodes that are functions of one quantized value, and fuses each to a table.
+ * Finds groups of nodes that compute a function of one quantized value, and fuses each group to a
+ * table.
  *
- * From a quantized value, all fused nodes are collected that read nothing but it, each other and
- * constants of one number. The largest of their groups that has a single result, which no node in
- * between gives away to others, becomes a table. Then the next largest one does, and so on. */
+ * The candidates for a quantized value (the source) are all fused nodes that read only the source,
+ * results of candidates, and constants of one number. A group is a candidate and all candidates
+ * that it is computed from. The largest group becomes a table in which no node outside reads the
+ * result of any node but the last. Then the next largest one does, and so on. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,13 +15,15 @@
 
 enum { MOST_CANDIDATES = 48 }; /* maximum number of fused nodes that are collected */
 
-/** The fused nodes that are functions of a quantized value. */
+/** The candidates for a quantized value, and the group of them that is tried. */
 typedef struct group {
   laci_cpu_plan *plan;
-  int source;                                    /* the value */
+  int source;                                    /* the quantized value */
   int n;                                         /* number of candidates */
-  const laci_fused *candidates[MOST_CANDIDATES]; /* [n] each after those that it reads */
-  bool copies[MOST_CANDIDATES];                  /* the candidate's result is the value itself */
+  const laci_fused *candidates[MOST_CANDIDATES]; /* [n] each after the candidates whose results it
+                                                    reads */
+  bool copies[MOST_CANDIDATES];                  /* the candidate's result is the quantized value
+                                                    itself */
   bool taken[MOST_CANDIDATES],
       in[MOST_CANDIDATES]; /* taken: the candidate is part of a table; in: of the group that is
                               tried now */
@@ -42,7 +46,7 @@ static bool is_elementwise(const laci_op *op) {
   return op->slope && !op->domain;
 }
 
-/** Is a pass over the values by the operator about as fast as a table? */
+/** Is the operator's own pass over the values about as fast as a table? */
 static bool is_as_fast_as_table(const laci_op *op) {
   static const laci_op *const cheap[] = {
       &laci_op_relu, &laci_op_clip, &laci_op_leaky_relu, &laci_op_abs, &laci_op_neg,
@@ -61,7 +65,7 @@ static bool is_f32_of_shape(const laci_cpu_plan *plan, int value, const laci_sha
          laci_shape_equal(laci_plan_shape(plan, value), shape);
 }
 
-/** Returns the candidate whose result is the value; -1: none. */
+/** Returns the index of the candidate whose result is `value`; -1: there is none. */
 static int find_candidate_of_value(const group *g, int value) {
   for (int at = 0; at < g->n; at++) {
     if (g->candidates[at]->output == value) return at;
@@ -111,7 +115,8 @@ static void add_candidate(group *g, const laci_fused *fused) {
   g->candidates[g->n++] = fused;
 }
 
-/** Adds the candidates that read the value and whose other operands are known already. */
+/** Adds the nodes that read `value` to the candidates, if their other operands are known
+ * already. */
 static void add_candidates_reading_value(group *g, int value) {
   const laci_value *v = &g->plan->graph->values[value];
   for (int at = 0; at < v->n_readers && g->n < MOST_CANDIDATES; at++) {
@@ -123,8 +128,8 @@ static void add_candidates_reading_value(group *g, int value) {
   }
 }
 
-/** As add_candidates_reading_value. Duplicates of a value may read the bytes that it was
- * dequantized from. */
+/** Adds the nodes that read `value` or the bytes from which it was dequantized, since its
+ * duplicates read these bytes. */
 static void add_candidates_reading_copies(group *g, int value) {
   const int producer = g->plan->graph->values[value].producer;
   const laci_node *node = producer < 0 ? NULL : &g->plan->graph->nodes[producer];
@@ -140,7 +145,7 @@ static void collect_candidates(group *g) {
 
 /* ---- Groups with one result ---- */
 
-/** Marks the candidate `last` and all candidates that it is computed from. */
+/** Marks the group of the candidate `last`: this candidate, and all that it is computed from. */
 static void mark_nodes_computing(group *g, int last) {
   memset(g->in, 0, sizeof g->in);
   g->in[last] = true;
@@ -154,7 +159,7 @@ static void mark_nodes_computing(group *g, int last) {
   }
 }
 
-/** Counts how often marked candidates read the value. */
+/** Counts how often nodes of the group (marked candidates) read the value. */
 static int count_marked_reads(const group *g, int value) {
   int n = 0;
   for (int at = 0; at < g->n; at++) {
@@ -166,7 +171,8 @@ static int count_marked_reads(const group *g, int value) {
   return n;
 }
 
-/** Do only marked candidates read the results of marked candidates, except that of the last one? */
+/** Do only nodes of the group (marked candidates) read its results, except that of the last
+ * node? */
 static bool has_no_reader_outside(const group *g, int last) {
   for (int at = 0; at < last; at++) {
     const int value = g->candidates[at]->output;
@@ -177,7 +183,7 @@ static bool has_no_reader_outside(const group *g, int last) {
   return !g->taken[last];
 }
 
-/** Is a table faster than what it replaces? */
+/** Is a table faster than the nodes of the group? */
 static bool is_table_faster(const group *g) {
   const laci_fused *only = NULL;
   int n = 0;

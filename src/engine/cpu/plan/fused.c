@@ -43,7 +43,7 @@ int laci_plan_producer(const laci_cpu_plan *plan, int value) {
                                                    operator */
 }
 
-/** Is the operand a list that says nothing where it is empty: a Resize's roi, scales or sizes? */
+/** May the operand be an empty list, which counts as absent: a Resize's roi, scales or sizes? */
 static bool may_operand_be_empty(const laci_node *node, int port) {
   return node->op == &laci_op_resize && port > 0 && port < node->n_inputs;
 }

@@ -14,7 +14,8 @@ enum { LINE = 64 };
 
 static size_t round_to_alignment(size_t bytes) { return (bytes + LINE - 1) & ~(size_t)(LINE - 1); }
 
-/* Orders larger buffers first, and equal ones by age, so that the plan is the same every time. */
+/* Orders larger buffers first, and buffers of equal size by their index, so that the plan is the
+ * same every time. */
 static int compare_buffers(const void *a, const void *b) {
   const laci_buffer *x = *(laci_buffer *const *)a, *y = *(laci_buffer *const *)b;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;

@@ -354,8 +354,8 @@ typedef bool laci_chain_rule(laci_cpu_plan *plan, laci_fused *fused);
 laci_chain_rule laci_fuse_scale, laci_fuse_gate, laci_fuse_gelu, laci_fuse_hard_swish,
     laci_fuse_function, laci_fuse_sum, laci_fuse_norm_relu;
 
-/** Fuses the nodes of a function of one value that begins with the node, and that no other node has
- * taken in, to a fused node by itself. False: it is no such node. fuse_function.c */
+/** Fuses the nodes of an element-wise function, which begins with this node, into a fused node of
+ * their own, if none of them is fused yet. False: no such function begins here. fuse_function.c */
 bool laci_fuse_lone_function(laci_cpu_plan *plan, int node);
 
 /* ---- constants.c ---- */

@@ -55,7 +55,7 @@ void laci_plan_fuse_tables(laci_cpu_plan *plan);
 
 /** The fused nodes of a table, each after those that it reads. */
 typedef struct laci_table_nodes {
-  const laci_fused *const *list; /* [n] fused nodes of one node, or of a pattern */
+  const laci_fused *const *list; /* [n] the fused nodes; each is a single node or a pattern */
   int n;
   int source; /* the value that is the table's operand; other values with the same elements are
                  duplicates of it */

@@ -26,7 +26,7 @@ typedef enum laci_recurrent_kind {
   LACI_RECURRENT_LSTM,
 } laci_recurrent_kind;
 
-/** A recurrent node that the fast engine can compute (it has a fast form). The functions are
+/** A recurrent node that the fast engine can compute with its own kernels. The functions are
  * LACI_FUNCTION_LOGISTIC or LACI_FUNCTION_TANH. */
 typedef struct laci_recurrent_node {
   laci_recurrent_kind kind;

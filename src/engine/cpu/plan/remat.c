@@ -109,7 +109,7 @@ static lac_status make_schedule(laci_cpu_plan *plan, const laci_remat *r, lac_er
   return plan->schedule ? LAC_OK : laci_fail_memory(err, "the order of the fused nodes");
 }
 
-/* ---- The whole ---- */
+/* ---- The schedule ---- */
 
 static bool allocate_arrays(laci_remat *r) {
   const laci_cpu_plan *plan = r->plan;

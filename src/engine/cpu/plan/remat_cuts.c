@@ -50,10 +50,10 @@ typedef struct planner {
                               crosses */
   int64_t *added, *inside; /* [n_cuts, n_cuts] for the segment from cut i to cut j: bytes that are
                               kept in addition, and memory while its gradients are computed */
-  int64_t *kept;           /* [n_cuts] bytes that are kept up to each cut, with the cheapest cuts
-                              before it */
-  /* from: [n_cuts] the cut before each cut, in the cheapest choice up to there; best: [n_best] the
-   * cuts of the best plan */
+  int64_t *kept;           /* [n_cuts] bytes that are kept up to each cut, if the cuts before it are
+                              chosen to keep the fewest bytes */
+  /* from: [n_cuts] index of the cut before cut j, in the cheapest choice of cuts that ends with j;
+   * best: [n_best] indices of the cuts of the best plan */
   int *from, *best;
   int n_best;
 } planner;
@@ -88,7 +88,7 @@ static lac_status store_crossing_values(cut *c, const int *alive, int n_alive, l
 }
 
 /** Counts the values that cross a cut after each forward step but the last; with `fill`, lists the
- * values of the cuts that are left. alive: memory for all values. */
+ * values of the cuts that are left. alive: [n_values] scratch memory. */
 static lac_status find_crossing_values(planner *p, int *alive, bool fill, lac_error *err) {
   const laci_remat *r = p->r;
   int n_alive = 0, next = 1;
@@ -299,7 +299,7 @@ static lac_status choose_cuts_by_peak(planner *p, bool *gains, lac_error *err) {
   return st;
 }
 
-/* ---- The whole */
+/* ---- All limits */
 
 static lac_status search_best_cuts(planner *p, bool *gains, lac_error *err) {
   mark_always_kept(p);

@@ -14,7 +14,7 @@ typedef struct ordering {
   const laci_remat *r;
   int n, *order; /* order: [n] a step, or ~step for its recomputation */
   bool *placed;  /* [forward steps] the recomputation is in the order already */
-  bool *wanted;  /* [forward steps] the recomputation must come next */
+  bool *wanted;  /* [forward steps] the recomputation must be added to the order next */
 } ordering;
 
 /** Adds the recomputation of a step to the order, after the recomputations that it needs. */

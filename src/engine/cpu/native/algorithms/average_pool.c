@@ -58,7 +58,8 @@ static bool can_compute_layer(const laci_net *net, const laci_native_layer *laye
   return layer->kind == LACI_NATIVE_POOL && layer->int8 && layer->int8->averages;
 }
 
-/** Estimates the time: a result costs what one of a sum does, and a term a quarter of that. */
+/** Estimates the time: a result costs as much as one of an int8 sum, and each pixel of its window a
+ * quarter of that. */
 static double estimate_layer_cost(const laci_net *net, const laci_native_layer *layer) {
   const double each = 0.25;
   const laci_sparse_window *g = &layer->window;

@@ -57,8 +57,8 @@ double laci_cost_n_weights(const laci_native_layer *layer) {
   return (double)(g->channels_out * laci_sparse_weights_per_row(g));
 }
 
-/** Counts the tiles. They cover an image as one long row, including `between` zeros between its
- * rows; most windows need one. */
+/** Returns the number of tiles of 16 result pixels. The rows of an image make one long row, with
+ * `between` zeros after each row of pixels; most windows need one zero. */
 int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between) {
   const laci_sparse_window *g = &layer->window;
   if (laci_native_has_image_lanes(layer->n_images)) {

@@ -65,7 +65,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   laci_pool_for(net->pool, w.kernel->csr->n_chunks * w.n_strips, 1, multiply_tile_strips, &w);
 }
 
-/* ---- The record ---- */
+/* ---- The algorithm's record ---- */
 
 /** Estimates the time of a layer. Weights are read again for each strip of tiles, while the
  * previous strip is computed. */

@@ -73,8 +73,9 @@ static bool can_compute_layer(const laci_net *net, const laci_native_layer *laye
   return layer->kind == LACI_NATIVE_DEPTHWISE && layer->int8;
 }
 
-/** Estimates the time. A table may lack the figure. It was 0.3 to 0.6 for large images, and 0.2 for
- * small ones, on a Xeon with VNNI. */
+/** Estimates the time from the share of the peak rate that the kernel reaches. If the table of
+ * costs lacks this share, a usual one is taken: on a Xeon with VNNI it was 0.3 to 0.6 for large
+ * images, and 0.2 for small ones. */
 static double estimate_layer_cost(const laci_net *net, const laci_native_layer *layer) {
   const double usual_share = 0.4;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);

@@ -104,7 +104,7 @@ static void prepare_generated_step(laci_net *net, laci_native_layer_step *step) 
                                                                : "compiled");
 }
 
-/* ---- The record ---- */
+/* ---- The algorithm's record ---- */
 
 /** Returns the fraction of the peak rate that generated code reaches. Windows larger than one pixel
  * read the same pixels again soon. */

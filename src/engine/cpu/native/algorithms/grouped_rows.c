@@ -74,7 +74,7 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, multiply_tile_strips, &w);
 }
 
-/* ---- The record ---- */
+/* ---- The algorithm's record ---- */
 
 /* Returns the number of half tiles (units) that have results. */
 static int64_t count_result_vectors(const laci_native_layer *layer) {

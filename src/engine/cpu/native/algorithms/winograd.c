@@ -179,7 +179,7 @@ static void prepare_winograd_step(laci_net *net, laci_native_layer_step *step) {
   step->flops = 2 * laci_shape_count(y) * laci_sparse_weights_per_row(&layer->window);
 }
 
-/* ---- The record ---- */
+/* ---- The algorithm's record ---- */
 
 /** Estimates the time of a layer. SIMD lanes are tiles, padded to whole vectors, or 16 images. */
 static double winograd4_cost(const laci_net *net, const laci_native_layer *layer) {

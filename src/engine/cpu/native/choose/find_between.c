@@ -31,8 +31,8 @@ static int find_elementwise_source(const laci_cpu_plan *plan, int value) {
   return -1;
 }
 
-/** Is the value a matrix to the layers that write or read it? It is, if it was computed from a
- * product, and no image of a convolution. */
+/** Is the value stored as a matrix of rows? It is if it was computed from a matrix product, and not
+ * from images of a convolution. */
 static bool is_matrix_of_rows(const laci_cpu_plan *plan, int value) {
   for (int from = value; from >= 0; from = find_elementwise_source(plan, from)) value = from;
   const int node = plan->graph->values[value].producer;

@@ -10,10 +10,10 @@
 #include "engine/cpu/native/algorithms/algorithms.h"
 #include "engine/cpu/native/int8/int8.h"
 
-/** Returns how many times coarser the units of a row must be for its bias to fit: a power of two,
- * usually 1. Quantizers give a channel whose weights are all but zero a tiny scale, by which its
- * bias is beyond 32 bits. In coarser units weights are rounded, which is no more than what a sum of
- * floats that large would lose. */
+/** Returns the factor, a power of two and usually 1, by which the scale of a row's weights must
+ * grow so that its bias, in units of the scale, fits in 32 bits. Quantizers give a channel with
+ * weights near zero a tiny scale. With a larger scale the weights are rounded, by no more than a
+ * sum of floats as large as the bias would lose. */
 static double find_scale_factor_for_bias(double bias, double scale) {
   int exponent = 0;
   (void)frexp(bias / scale / LACI_NATIVE_MOST_SUM, &exponent);

@@ -195,7 +195,8 @@ static void join_matrices_of_same_rows(laci_net *net) {
   }
 }
 
-/** Makes a matrix int8 if all that reads it reads it as another one that is int8. */
+/** Marks a matrix as read in int8 if its only reader is a Reshape or Transpose that keeps its rows,
+ * and whose result is read in int8. */
 static void mark_int8_matrices_of_same_rows(laci_net *net) {
   const laci_cpu_plan *plan = &net->plan;
   laci_native_value_layout *layouts = net->native->layouts;

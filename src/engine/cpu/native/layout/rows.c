@@ -7,7 +7,7 @@
 #include "engine/cpu/native/values.h"
 #include "graph/ops.h"
 
-/** Does the node give its operand other axes, but no element another place in row-major order? */
+/** Does the node change the axes of its operand, but not the row-major order of its elements? */
 static bool keeps_row_major_order(const laci_node *node, const laci_shape *x) {
   const laci_op *op = node->op;
   if (op == &laci_op_reshape || op == &laci_op_flatten || op == &laci_op_squeeze ||

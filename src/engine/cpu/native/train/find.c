@@ -14,7 +14,10 @@
 #include "engine/cpu/native/train/train.h"
 #include "engine/cpu/onednn/onednn.h"
 
-enum { MOST_KEPT = 70 /* maximum % of nonzero weights */, FEW = 32 /* fewer channels are "few" */ };
+enum {
+  MOST_KEPT = 70 /* maximum % of nonzero weights */,
+  FEW = 32 /* minimum number of input and output channels with bf16 */
+};
 
 /* ---- Finding ---- */
 

@@ -45,8 +45,9 @@ typedef struct norm_step {
 
 enum { X, SCALE, SHIFT, MEAN, VAR, TO, SCRATCH, DY, DSCALE, DSHIFT, N_TENSORS };
 
-/** What a run works on. `tiles` and `vectors` point into tensor SCRATCH: two statistics of each
- * tile, [tiles of all image blocks][channels], and three vectors [channels]. */
+/** The operands and the scratch memory of one run. `tiles` and `vectors` point into tensor SCRATCH:
+ * two statistics of each tile, [tiles of all image blocks][channels], and three vectors
+ * [channels]. */
 typedef struct norm_work {
   laci_net *net;
   const norm_step *s;

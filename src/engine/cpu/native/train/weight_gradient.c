@@ -27,8 +27,8 @@ typedef struct laci_native_weight_gradient {
 
 /* ---- While the forward layer is lowered ---- */
 
-/** Returns the layout of dy, the gradient of the layer's results. Other layers read dy than read
- * the results, so its border may differ. */
+/** Returns the layout of dy, the gradient of the layer's results. dy and the results are read by
+ * different layers, so that their borders may differ. */
 static laci_sparse_layout make_dy_layout(const laci_net *net, const laci_native_layer *layer,
                                          const laci_sparse_convolution *convolution) {
   const laci_graph *graph = net->plan.graph;
