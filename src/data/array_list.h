@@ -31,7 +31,8 @@ LAC_MUST_CHECK lac_status laci_list_archives(const char *folder, laci_arena *are
                                              const char ***names, size_t *n, lac_error *err);
 
 /** Opens the arrays of a path. A single .npy has the name "". Arrays that are read as a whole are
- * counted in the budget (NULL: no limit). Fails as laci_rows_open, laci_npz_open. */
+ * counted in the budget (NULL: the default limit of memory). Fails as laci_rows_open,
+ * laci_npz_open. */
 LAC_MUST_CHECK lac_status laci_array_list_open(const char *path, laci_budget *budget,
                                                laci_array_list *list, lac_error *err);
 /** Opens a caller's n arrays. name: begins texts of errors. Fails LAC_BAD_ARGUMENT if two arrays

@@ -37,7 +37,9 @@ static lac_status read_float_sample(const laci_dataset *set, int64_t at, float *
                                     lac_error *err) {
   const array_set *a = set->own;
   lac_status st = laci_rows_read_f32(a->samples, at, out, err);
-  return st ? st : laci_rows_check_finite(a->samples, at, out, err);
+  return st ? st
+            : laci_rows_check_finite(a->samples, at, out, laci_rows_elements_per_row(a->samples),
+                                     err);
 }
 
 static lac_status read_image(const laci_dataset *set, int64_t at, laci_image *image,

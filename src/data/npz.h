@@ -22,10 +22,12 @@ int laci_npz_count(const laci_npz *npz);
 /** Returns the name, without ".npy", of the array with index `at`; it lives as long as the
  * archive. */
 const char *laci_npz_name(const laci_npz *npz, int at);
-/** Opens the array with index `at`; the archive must outlive the rows. A deflated array is read as
- * a whole and counted in the budget (NULL: no limit); a stored one is read once to check its
- * checksum. Fails as laci_npy_parse, LAC_MEMORY_LIMIT, LAC_IO. */
-LAC_MUST_CHECK lac_status laci_npz_open_rows(const laci_npz *npz, int at, laci_budget *budget,
+/** Opens the array with index `at`; the archive must outlive the rows. A small deflated array is
+ * read as a whole and counted in the budget; a larger one (with a budget more than 128 MiB of an
+ * archive, without one more than a quarter of the memory) is decompressed in parts, when its rows
+ * are read. A stored one is read once to check its checksum. Fails as laci_npy_parse,
+ * LAC_MEMORY_LIMIT, LAC_IO. */
+LAC_MUST_CHECK lac_status laci_npz_open_rows(laci_npz *npz, int at, laci_budget *budget,
                                              laci_rows **rows, lac_error *err);
 
 #endif

@@ -92,13 +92,11 @@ lac_status laci_rows_open_memory(const laci_rows_memory *memory, laci_rows **row
 /* Reads the whole array into memory; needs twice its size while elements are reordered. */
 static lac_status open_rows_of_whole_array(const char *path, const laci_reader *reader,
                                            laci_budget *budget, laci_rows **rows, lac_error *err) {
-  laci_npy array;
-  if (budget) {
-    laci_budget_add(budget, 2 * (uint64_t)laci_reader_size(reader), "%.200s", path);
-    lac_status st = laci_budget_check(budget, "reading the samples", err);
-    if (st) return st;
-  }
-  lac_status st = laci_npy_read(path, &array, err);
+  laci_npy array = {0};
+  laci_budget own = laci_budget_with_limit(0), *counted = budget ? budget : &own;
+  laci_budget_add(counted, 2 * (uint64_t)laci_reader_size(reader), "%.200s", path);
+  lac_status st = laci_budget_check(counted, "reading the samples", err);
+  if (!st) st = laci_npy_read(path, &array, err);
   if (!st) st = laci_rows_from_array(path, &array, rows, err);
   laci_npy_clear(&array);
   return st;
@@ -139,26 +137,28 @@ const char *laci_rows_name(const laci_rows *rows) { return rows->name; }
 const laci_type *laci_rows_type(const laci_rows *rows) { return &rows->type; }
 int64_t laci_rows_elements_per_row(const laci_rows *rows) { return rows->width; }
 
-/* Sets *bytes to the bytes of a row: a view of them, or a copy in *memory, which the caller
- * frees. */
+/* Sets *bytes to n bytes of the array from `begin` on: a view of them, or a copy in *memory, which
+ * the caller frees. The array is not delivered row by row. */
+static lac_status find_bytes(const laci_rows *rows, size_t begin, size_t n, const uint8_t **bytes,
+                             uint8_t **memory, lac_error *err) {
+  *memory = NULL;
+  if (!rows->reader) {
+    const uint8_t *all = rows->memory.bytes ? rows->memory.bytes : rows->array.bytes;
+    *bytes = all + begin;
+    return LAC_OK;
+  }
+  *bytes = *memory = laci_alloc(n, 1);
+  if (!*memory) return laci_fail_memory(err, rows->name);
+  return laci_reader_copy_range(rows->reader, rows->offset + begin, n, *memory, err);
+}
+
 static lac_status find_row(const laci_rows *rows, int64_t row, const uint8_t **bytes,
                            uint8_t **memory, lac_error *err) {
-  *memory = NULL;
-  if (rows->memory.bytes) {
-    *bytes = (const uint8_t *)rows->memory.bytes + (size_t)row * rows->row_bytes;
-    return LAC_OK;
-  }
-  if (!rows->reader && !rows->memory.fetch) {
-    *bytes = rows->array.bytes + (size_t)row * rows->row_bytes;
-    return LAC_OK;
-  }
+  if (!rows->memory.fetch || rows->memory.bytes)
+    return find_bytes(rows, (size_t)row * rows->row_bytes, rows->row_bytes, bytes, memory, err);
   *bytes = *memory = laci_alloc(rows->row_bytes, 1);
   if (!*memory) return laci_fail_memory(err, rows->name);
-  if (rows->memory.fetch) {
-    return rows->memory.fetch(rows->memory.context, rows->name, row, *memory, err);
-  }
-  return laci_reader_copy_range(rows->reader, rows->offset + (size_t)row * rows->row_bytes,
-                                rows->row_bytes, *memory, err);
+  return rows->memory.fetch(rows->memory.context, rows->name, row, *memory, err);
 }
 
 static lac_status fail_element_kind(const laci_rows *rows, const char *wanted, lac_error *err) {
@@ -176,14 +176,35 @@ lac_status laci_rows_read_f32(const laci_rows *rows, int64_t row, float *out, la
   return st;
 }
 
+static void read_integers(const laci_rows *rows, const uint8_t *bytes, int64_t n, int64_t *out) {
+  laci_read_i64(rows->type.dtype, bytes, 0, n, out);
+  for (int64_t k = 0; rows->type.dtype == LAC_DTYPE_BOOL && k < n; k++) out[k] = out[k] != 0;
+}
+
 lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row, int64_t *out, lac_error *err) {
   const uint8_t *bytes;
   uint8_t *memory;
   if (!laci_dtype_is_integer(rows->type.dtype)) return fail_element_kind(rows, "integers", err);
   lac_status st = find_row(rows, row, &bytes, &memory, err);
-  if (!st) laci_read_i64(rows->type.dtype, bytes, 0, rows->width, out);
-  for (int64_t k = 0; !st && rows->type.dtype == LAC_DTYPE_BOOL && k < rows->width; k++)
-    out[k] = out[k] != 0;
+  if (!st) read_integers(rows, bytes, rows->width, out);
+  laci_free(memory);
+  return st;
+}
+
+bool laci_rows_have_parts(const laci_rows *rows) {
+  return !rows->memory.fetch || rows->memory.bytes;
+}
+
+lac_status laci_rows_read_part(const laci_rows *rows, int64_t first, int64_t n, void *out,
+                               lac_error *err) {
+  const size_t element = lac_dtype_size(rows->type.dtype);
+  const uint8_t *bytes;
+  uint8_t *memory;
+  lac_status st =
+      find_bytes(rows, (size_t)first * element, (size_t)n * element, &bytes, &memory, err);
+  if (!st && laci_dtype_is_float(rows->type.dtype))
+    laci_read_f32(rows->type.dtype, bytes, 0, n, out);
+  else if (!st) read_integers(rows, bytes, n, out);
   laci_free(memory);
   return st;
 }
@@ -198,20 +219,19 @@ lac_status laci_rows_read_u8(const laci_rows *rows, int64_t row, uint8_t *out, l
   return st;
 }
 
-/** Are all numbers of the row finite? x * 0 is NaN if x is NaN or infinite, else 0. */
-static bool is_finite_row(const float *row, int64_t width) {
+/** Are all n numbers finite? x * 0 is NaN if x is NaN or infinite, else 0. */
+static bool are_finite(const float *x, int64_t n) {
   float sum = 0;
-  for (int64_t e = 0; e < width; e++) sum += row[e] * 0.0f;
+  for (int64_t e = 0; e < n; e++) sum += x[e] * 0.0f;
   return sum == 0;
 }
 
-lac_status laci_rows_check_finite(const laci_rows *rows, int64_t at, const float *row,
+lac_status laci_rows_check_finite(const laci_rows *rows, int64_t at, const float *sample, int64_t n,
                                   lac_error *err) {
-  const int64_t width = laci_rows_elements_per_row(rows);
   int64_t e = 0;
-  if (is_finite_row(row, width)) return LAC_OK;
-  while (isfinite(row[e])) e++;
+  if (are_finite(sample, n)) return LAC_OK;
+  while (isfinite(sample[e])) e++;
   return laci_fail(
       err, LAC_BAD_VALUE, "%s: element %lld of sample %lld is %s; wanted finite numbers",
-      laci_rows_name(rows), (long long)e, (long long)at, isnan(row[e]) ? "NaN" : "infinite");
+      laci_rows_name(rows), (long long)e, (long long)at, isnan(sample[e]) ? "NaN" : "infinite");
 }

@@ -11,7 +11,8 @@ typedef struct laci_budget laci_budget;
 typedef struct laci_rows laci_rows;
 
 /** Opens a .npy file to read rows of its array. An array that must be read as a whole is counted in
- * the budget (NULL: no limit) and has to fit. Fails as laci_npy_read, LAC_MEMORY_LIMIT. */
+ * the budget (NULL: the default limit of memory) and has to fit. Fails as laci_npy_read,
+ * LAC_MEMORY_LIMIT. */
 LAC_MUST_CHECK lac_status laci_rows_open(const char *path, laci_budget *budget, laci_rows **rows,
                                          lac_error *err);
 /** A caller's function that copies row `row` of an array to `to`, with all its elements in the
@@ -48,12 +49,18 @@ LAC_MUST_CHECK lac_status laci_rows_read_f32(const laci_rows *rows, int64_t row,
                                              lac_error *err);
 LAC_MUST_CHECK lac_status laci_rows_read_i64(const laci_rows *rows, int64_t row, int64_t *out,
                                              lac_error *err);
+/** Can parts of the array other than its rows be read? A caller's function delivers only rows. */
+bool laci_rows_have_parts(const laci_rows *rows);
+/** Reads n elements from the array's element with index `first` on, in C order: floats as float,
+ * integers as int64. Fails LAC_IO, LAC_NO_MEMORY. Any thread. */
+LAC_MUST_CHECK lac_status laci_rows_read_part(const laci_rows *rows, int64_t first, int64_t n,
+                                              void *out, lac_error *err);
 /** Reads a row of an array of U8. Fails as the functions above. */
 LAC_MUST_CHECK lac_status laci_rows_read_u8(const laci_rows *rows, int64_t row, uint8_t *out,
                                             lac_error *err);
-/** Checks that the floats `row`, which were read from the row with index `at`, are finite, since
- * others would make sums over all samples useless. Fails LAC_BAD_VALUE. */
+/** Checks that the n floats of the sample with index `at` are finite, since others would make sums
+ * over all samples useless. Fails LAC_BAD_VALUE. */
 LAC_MUST_CHECK lac_status laci_rows_check_finite(const laci_rows *rows, int64_t at,
-                                                 const float *row, lac_error *err);
+                                                 const float *sample, int64_t n, lac_error *err);
 
 #endif

@@ -94,11 +94,11 @@ static lac_status read_row(const laci_rows *rows, int64_t at, bool floats, void 
                            lac_error *err) {
   if (!floats) return laci_rows_read_i64(rows, at, to, err);
   lac_status st = laci_rows_read_f32(rows, at, to, err);
-  return st ? st : laci_rows_check_finite(rows, at, to, err);
+  return st ? st : laci_rows_check_finite(rows, at, to, laci_rows_elements_per_row(rows), err);
 }
 
-/* Reads a whole array into memory. Only arrays whose samples are along their first axis can be read
- * one sample at a time. */
+/* Reads a whole array into memory: one that is the same for all samples, or whose samples are not
+ * along the first axis while a caller's function delivers rows. */
 static lac_status read_whole_array(laci_samples *s, int input, lac_error *err) {
   array_samples *own = s->own;
   const laci_rows *rows = own->inputs[input].rows;
@@ -135,7 +135,8 @@ static lac_status set_batch_axis_and_type(laci_samples *s, int input, lac_error 
   const size_t bytes = (size_t)laci_shape_count(&in->layout.one) * bytes_of_element(s, input);
   if (bytes > own->sample_bytes) own->sample_bytes = bytes;
   const bool by_row = in->layout.kind == LACI_LAYOUT_STACK ||
-                      (in->layout.kind == LACI_LAYOUT_ROWS && in->layout.axis == 0);
+                      (in->layout.kind == LACI_LAYOUT_ROWS &&
+                       (in->layout.axis == 0 || laci_rows_have_parts(in->rows)));
   lac_status st = by_row ? LAC_OK : read_whole_array(s, input, err);
   if (st || in->layout.kind != LACI_LAYOUT_SAME || in->layout.batch_axis >= 0) return st;
   s->constants[input] = in->whole;
@@ -199,9 +200,30 @@ static void copy_sample_from_whole(const laci_samples *s, int input, int64_t at,
     memcpy(to + (size_t)k * inner, (const char *)in->whole + (size_t)(k * n + at) * inner, inner);
 }
 
+/* Reads the sample with index `at` of an array whose samples are along another axis than the first:
+ * one part for each index of the axes before it. */
+static lac_status read_sample_in_parts(laci_samples *s, int input, int64_t at, lac_error *err) {
+  array_samples *own = s->own;
+  const array_input *in = &own->inputs[input];
+  const size_t element = bytes_of_element(s, input);
+  const laci_shape *one = &in->layout.one;
+  const int axis = in->layout.axis;
+  const int64_t n = laci_rows_type(in->rows)->shape.dims[axis],
+                inner = laci_shape_count_range(one, axis, one->rank),
+                outer = laci_shape_count_range(one, 0, axis);
+  lac_status st = LAC_OK;
+  for (int64_t k = 0; k < outer && !st; k++)
+    st = laci_rows_read_part(in->rows, (k * n + at) * inner, inner,
+                             (char *)own->sample + (size_t)(k * inner) * element, err);
+  if (st || s->types[input].dtype != LAC_DTYPE_F32) return st;
+  return laci_rows_check_finite(in->rows, at, own->sample, laci_shape_count(one), err);
+}
+
 static lac_status read_sample_of_input(laci_samples *s, int input, int64_t at, lac_error *err) {
   array_samples *own = s->own;
   const array_input *in = &own->inputs[input];
+  if (!in->whole && in->layout.kind == LACI_LAYOUT_ROWS && in->layout.axis > 0)
+    return read_sample_in_parts(s, input, at, err);
   if (!in->whole)
     return read_row(in->rows, at, s->types[input].dtype == LAC_DTYPE_F32, own->sample, err);
   copy_sample_from_whole(s, input, at, own->sample);

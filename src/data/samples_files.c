@@ -158,7 +158,7 @@ static lac_status read_array(laci_samples *s, int input, const laci_array_list *
     }
     float *row = (float *)to + k * width;
     st = laci_rows_read_f32(rows, k, row, err);
-    if (!st) st = laci_rows_check_finite(rows, k, row, err);
+    if (!st) st = laci_rows_check_finite(rows, k, row, width, err);
   }
   return st;
 }

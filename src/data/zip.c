@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/reader.h"
+#include "data/inflate_in.h"
 
 enum {
   END_BYTES = 22,
@@ -24,7 +24,6 @@ enum {
   FLAG_ENCRYPTED = 1,
   EXTRA_ZIP64 = 1,
   LONGEST_NAME = 4096,
-  BLOCK = 1 << 16,
   FIRST_ROOM = 1 << 20,
   BEST_RATIO = 1032, /* maximum number of bytes to which one byte of deflated data expands */
 };
@@ -273,80 +272,28 @@ static lac_status fail_member(const laci_zip *zip, const laci_zip_member *m, con
   return laci_fail(err, LAC_BAD_FILE, "%s: %s %s", zip->name, m->name, why);
 }
 
-/* The state of decompressing a member. */
-typedef struct inflater {
-  z_stream stream;
-  laci_reader *reader;
-  const laci_zip_member *member;
-  size_t taken; /* number of compressed bytes read so far */
-  uint8_t block[BLOCK];
-} inflater;
-
-static lac_status inflate_next_bytes(inflater *f, uint8_t *to, size_t n, bool *end,
-                                     lac_error *err) {
-  f->stream.next_out = to;
-  for (size_t done = 0; done < n && !*end;) {
-    size_t step = n - done < BLOCK ? n - done : BLOCK, left = f->member->packed_size - f->taken;
-    if (f->stream.avail_in == 0 && left > 0) {
-      size_t k = left < BLOCK ? left : BLOCK;
-      lac_status st =
-          laci_reader_copy_range(f->reader, f->member->offset + f->taken, k, f->block, err);
-      if (st) return st;
-      f->taken += k;
-      f->stream.next_in = f->block;
-      f->stream.avail_in = (uInt)k;
-    }
-    f->stream.avail_out = (uInt)step;
-    int was = inflate(&f->stream, Z_NO_FLUSH);
-    done += step - f->stream.avail_out;
-    *end = was != Z_OK; /* true: the stream has ended, is damaged, or has no more bytes */
-  }
-  return LAC_OK;
-}
-
 static lac_status inflate_member(const laci_zip *zip, const laci_zip_member *m, uint8_t **out,
                                  lac_error *err) {
-  inflater *f = laci_alloc(1, sizeof *f);
-  size_t capacity = m->size_bytes < FIRST_ROOM ? m->size_bytes : FIRST_ROOM, n = 0;
+  laci_inflater *f = NULL;
+  size_t capacity = m->size_bytes < FIRST_ROOM ? m->size_bytes : FIRST_ROOM, n = 0, got = 0;
   uint8_t *bytes = laci_alloc(capacity + 1, 1), *grown;
-  if (!f || !bytes || inflateInit2(&f->stream, -MAX_WBITS) != Z_OK) {
-    laci_free(f);
-    laci_free(bytes);
-    return laci_fail_memory(err, zip->name);
-  }
-  f->reader = zip->reader;
-  f->member = m;
-  bool end = false;
-  lac_status st = inflate_next_bytes(f, bytes, capacity + 1, &end, err);
-  n = f->stream.total_out;
-  while (!st && !end && n == capacity + 1 && capacity < m->size_bytes) {
+  lac_status st = bytes ? laci_inflater_create(zip, m, &f, err) : laci_fail_memory(err, zip->name);
+  if (!st) st = laci_inflater_read(f, bytes, capacity + 1, &n, err);
+  while (!st && !f->end && n == capacity + 1 && capacity < m->size_bytes) {
     size_t more = m->size_bytes - capacity < capacity ? m->size_bytes : 2 * capacity;
     grown = laci_resize(bytes, capacity + 1, more + 1, 1);
     if (!grown) st = laci_fail_memory(err, zip->name);
     if (st) break;
     bytes = grown;
     capacity = more;
-    st = inflate_next_bytes(f, bytes + n, capacity + 1 - n, &end, err);
-    n = f->stream.total_out;
+    st = laci_inflater_read(f, bytes + n, capacity + 1 - n, &got, err);
+    n += got;
   }
-  (void)inflateEnd(&f->stream);
-  laci_free(f);
+  laci_inflater_destroy(f);
   if (!st && n != m->size_bytes) st = fail_member(zip, m, "is damaged or cut off", err);
   if (st) laci_free(bytes);
   else *out = bytes;
   return st;
-}
-
-/* Extends the checksum `crc` by n more bytes and returns the result. Works in steps, since zlib's
- * sizes have 32 bits. */
-static uint32_t update_checksum(uint32_t crc, const uint8_t *bytes, size_t n) {
-  while (n > 0) {
-    uInt step = n < (1u << 30) ? (uInt)n : 1u << 30;
-    crc = (uint32_t)crc32(crc, bytes, step);
-    bytes += step;
-    n -= step;
-  }
-  return crc;
 }
 
 lac_status laci_zip_read(const laci_zip *zip, const laci_zip_member *m, uint8_t **bytes,
@@ -360,7 +307,7 @@ lac_status laci_zip_read(const laci_zip *zip, const laci_zip_member *m, uint8_t 
     if (!*bytes) return laci_fail_memory(err, zip->name);
     st = laci_reader_copy_range(zip->reader, m->offset, m->size_bytes, *bytes, err);
   }
-  if (!st && update_checksum(0, *bytes, m->size_bytes) != m->crc)
+  if (!st && laci_extend_checksum(0, *bytes, m->size_bytes) != m->crc)
     st = fail_member(zip, m, "has another checksum than its bytes", err);
   if (!st) return LAC_OK;
   laci_free(*bytes);
@@ -372,29 +319,21 @@ lac_status laci_zip_read_beginning(const laci_zip *zip, const laci_zip_member *m
                                    uint8_t *to, size_t *n, lac_error *err) {
   *n = wanted < m->size_bytes ? wanted : m->size_bytes;
   if (!m->deflated) return laci_reader_copy_range(zip->reader, m->offset, *n, to, err);
-  inflater *f = laci_alloc(1, sizeof *f);
-  if (!f || inflateInit2(&f->stream, -MAX_WBITS) != Z_OK) {
-    laci_free(f);
-    return laci_fail_memory(err, zip->name);
-  }
-  f->reader = zip->reader;
-  f->member = m;
-  bool end = false;
-  lac_status st = inflate_next_bytes(f, to, *n, &end, err);
-  *n = f->stream.total_out;
-  (void)inflateEnd(&f->stream);
-  laci_free(f);
+  laci_inflater *f = NULL;
+  lac_status st = laci_inflater_create(zip, m, &f, err);
+  if (!st) st = laci_inflater_read(f, to, *n, n, err);
+  laci_inflater_destroy(f);
   return st;
 }
 
 lac_status laci_zip_check(const laci_zip *zip, const laci_zip_member *m, lac_error *err) {
-  uint8_t *block = laci_alloc(BLOCK, 1);
+  uint8_t *block = laci_alloc(LACI_INFLATE_BLOCK, 1);
   lac_status st = block ? LAC_OK : laci_fail_memory(err, zip->name);
   uint32_t crc = 0;
-  for (size_t at = 0; at < m->size_bytes && !st; at += BLOCK) {
-    size_t n = m->size_bytes - at < BLOCK ? m->size_bytes - at : BLOCK;
+  for (size_t at = 0; at < m->size_bytes && !st; at += LACI_INFLATE_BLOCK) {
+    size_t n = m->size_bytes - at < LACI_INFLATE_BLOCK ? m->size_bytes - at : LACI_INFLATE_BLOCK;
     st = laci_reader_copy_range(zip->reader, m->offset + at, n, block, err);
-    if (!st) crc = update_checksum(crc, block, n);
+    if (!st) crc = laci_extend_checksum(crc, block, n);
   }
   laci_free(block);
   if (!st && crc != m->crc) st = fail_member(zip, m, "has another checksum than its bytes", err);

@@ -57,4 +57,13 @@ LAC_MUST_CHECK lac_status laci_zip_read_beginning(const laci_zip *zip,
 LAC_MUST_CHECK lac_status laci_zip_check(const laci_zip *zip, const laci_zip_member *member,
                                          lac_error *err);
 
+/** Opens a deflated member as a file whose parts are decompressed when they are read. Decompresses
+ * it once to check size and checksum, and keeps states of zlib at equal distances, so that a part
+ * takes at most one distance more than its own bytes. The archive must outlive the reader. Fails
+ * LAC_BAD_FILE, LAC_IO, LAC_NO_MEMORY. (zip_reader.c) */
+LAC_MUST_CHECK lac_status laci_zip_open_member(const laci_zip *zip, const laci_zip_member *member,
+                                               laci_reader **reader, lac_error *err);
+/** Estimates the bytes of memory that a reader of laci_zip_open_member holds. */
+uint64_t laci_zip_member_reader_bytes(const laci_zip_member *member);
+
 #endif

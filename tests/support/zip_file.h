@@ -12,7 +12,7 @@
 /** An archive that is being made, and where its fields are, for tests that change them. */
 typedef struct zip_file {
   size_t n;
-  uint8_t at[1 << 16];
+  uint8_t at[1 << 18];
   size_t directory, end; /* offsets of the directory and of the end record; set by zip_finish */
   int n_members;
   struct {

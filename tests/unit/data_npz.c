@@ -11,6 +11,8 @@
 
 #include "base/budget.h"
 #include "base/memory.h"
+#include "base/reader.h"
+#include "data/zip.h"
 #include "support/zip_file.h"
 
 static const float numbers[6] = {1, -2, 3.5F, 4, 5, 6};
@@ -213,6 +215,145 @@ static void the_budget_bounds_what_is_unpacked(void **state) {
   free(z);
 }
 
+/* ---- Arrays that are decompressed in parts ---- */
+
+enum { MEMBER_BYTES = (5 << 20) + 12345, FLOATS_PER_ROW = 1 << 20, LARGE_ROWS = 33 };
+
+/** Byte `at` of a member that deflates well; no two blocks of 4096 bytes are alike. */
+static uint8_t member_byte(size_t at) { return (uint8_t)((at >> 12) * 37 + (at & 1)); }
+
+static zip_file *make_member(void) {
+  zip_file *z = calloc(1, sizeof *z);
+  uint8_t *bytes = malloc(MEMBER_BYTES);
+  assert_true(z && bytes);
+  for (size_t at = 0; at < MEMBER_BYTES; at++) bytes[at] = member_byte(at);
+  zip_add(z, "x.npy", bytes, MEMBER_BYTES, true);
+  zip_finish(z);
+  free(bytes);
+  return z;
+}
+
+typedef struct opened {
+  laci_arena arena;
+  laci_zip zip;
+  laci_zip_member *members;
+  laci_reader *part;
+} opened;
+
+static lac_status open_member(const zip_file *z, opened *o, lac_error *err) {
+  size_t n = 0;
+  *o = (opened){.zip.name = "x.npz"};
+  lac_status st = laci_reader_open_memory("x.npz", z->at, z->n, &o->zip.reader, err);
+  if (!st) st = laci_zip_list(&o->zip, &o->arena, &o->members, &n, err);
+  return st ? st : laci_zip_open_member(&o->zip, &o->members[0], &o->part, err);
+}
+
+static void close_member(opened *o) {
+  laci_reader_close(o->part);
+  laci_free(o->members);
+  laci_arena_clear(&o->arena);
+  laci_reader_close(o->zip.reader);
+}
+
+static void parts_of_a_member_are_read_in_any_order(void **state) {
+  (void)state;
+  static const size_t parts[][2] = {
+      {MEMBER_BYTES - 5, 5}, {0, 9}, {(1 << 20) - 3, 70000}, {3 << 20, 1 << 20}, {123456, 1},
+      {0, MEMBER_BYTES},     {77, 0}};
+  zip_file *z = make_member();
+  opened o;
+  lac_error err = {0};
+  uint8_t *got = malloc(MEMBER_BYTES);
+  assert_non_null(got);
+  if (open_member(z, &o, &err)) fail_msg("%s", err.text);
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+    assert_int_equal(laci_reader_copy_range(o.part, parts[k][0], parts[k][1], got, &err), LAC_OK);
+    for (size_t at = 0; at < parts[k][1]; at++)
+      assert_int_equal(got[at], member_byte(parts[k][0] + at));
+  }
+  close_member(&o);
+  free(got);
+  free(z);
+}
+
+static void a_damaged_member_is_refused_in_parts_too(void **state) {
+  (void)state;
+  static const struct {
+    size_t field; /* of the entry in the directory */
+    uint64_t value;
+    const char *text;
+  } cases[] = {{16, 7, "x.npy has another checksum than its bytes"},
+               {24, MEMBER_BYTES + 1, "x.npy is damaged or cut off"},
+               {24, MEMBER_BYTES - 1, "x.npy is damaged or cut off"},
+               {20, 900, "x.npy"}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    zip_file *z = make_member();
+    opened o;
+    lac_error err = {0};
+    change(z, 0, cases[k].field, cases[k].value, 4);
+    assert_int_equal(open_member(z, &o, &err), LAC_BAD_FILE);
+    if (!strstr(err.text, cases[k].text)) fail_msg("got '%s'", err.text);
+    assert_null(o.part);
+    close_member(&o);
+    free(z);
+  }
+}
+
+static void every_allocation_for_parts_may_fail(void **state) {
+  (void)state;
+  zip_file *z = make_member();
+  for (long at = 1;; at++) {
+    opened o;
+    uint8_t got[16];
+    lac_error err = {0};
+    laci_memory_fail_from(at);
+    lac_status st = open_member(z, &o, &err);
+    if (!st) st = laci_reader_copy_range(o.part, 1 << 20, sizeof got, got, &err);
+    bool pending = laci_memory_is_failure_pending();
+    laci_memory_fail_from(0);
+    close_member(&o);
+    assert_int_equal(st, pending ? LAC_OK : LAC_NO_MEMORY);
+    if (pending) break;
+  }
+  free(z);
+}
+
+/* An array of more than 128 MiB in a file of some hundred kilobytes. */
+static void a_large_array_takes_little_memory(void **state) {
+  (void)state;
+  const size_t n = (size_t)LARGE_ROWS * FLOATS_PER_ROW * sizeof(float);
+  uint8_t *bytes = calloc(n + 256, 1);
+  float *numbers_of_rows = calloc(LARGE_ROWS * (size_t)FLOATS_PER_ROW, sizeof(float)),
+        *row = malloc(FLOATS_PER_ROW * sizeof(float));
+  zip_file *z = calloc(1, sizeof *z);
+  assert_true(bytes && numbers_of_rows && row && z);
+  for (size_t k = 0; k < LARGE_ROWS; k++) numbers_of_rows[k * FLOATS_PER_ROW + k] = (float)k;
+  zip_add(z, "x.npy", bytes,
+          npy_bytes(bytes, "{'descr': '<f4', 'fortran_order': False, 'shape': (33, 1048576), }\n",
+                    numbers_of_rows, n),
+          true);
+  zip_finish(z);
+  laci_npz *npz = NULL;
+  laci_rows *rows = NULL;
+  lac_error err = {0};
+  laci_budget budget = {.limit = (uint64_t)64 << 20};
+  size_t before = laci_memory_total_allocated();
+  assert_int_equal(open_bytes(z, &npz, &err), LAC_OK);
+  if (laci_npz_open_rows(npz, 0, &budget, &rows, &err)) fail_msg("%s", err.text);
+  assert_true(laci_memory_total_allocated() - before < 2 << 20);
+  for (int k = LARGE_ROWS - 1; k >= 0; k -= 8) {
+    assert_int_equal(laci_rows_read_f32(rows, k, row, &err), LAC_OK);
+    for (int at = 0; at < FLOATS_PER_ROW; at += at < 64 ? 1 : 4099)
+      assert_true(row[at] == (at == k ? (float)k : 0));
+  }
+  laci_rows_close(rows);
+  laci_npz_close(npz);
+  free(bytes);
+  free(numbers_of_rows);
+  free(row);
+  free(z);
+}
+
 static void every_allocation_may_fail(void **state) {
   (void)state;
   for (int k = 0; k < 2; k++) {
@@ -248,6 +389,10 @@ int main(void) {
       cmocka_unit_test(two_names_or_shared_bytes_are_refused),
       cmocka_unit_test(a_bomb_takes_no_memory),
       cmocka_unit_test(the_budget_bounds_what_is_unpacked),
+      cmocka_unit_test(parts_of_a_member_are_read_in_any_order),
+      cmocka_unit_test(a_damaged_member_is_refused_in_parts_too),
+      cmocka_unit_test(every_allocation_for_parts_may_fail),
+      cmocka_unit_test(a_large_array_takes_little_memory),
       cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

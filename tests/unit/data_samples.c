@@ -17,6 +17,7 @@
 #include "data/dataset.h"
 #include "data/npy.h"
 #include "data/image.h"
+#include "data/rows.h"
 #include "data/shuffle.h"
 #include "support/zip_file.h"
 #include "unit/data_folder.h"
@@ -324,6 +325,47 @@ static void one_array_is_enough_for_one_input(void **state) {
   remove_folder(&f);
 }
 
+/** Samples along axis 1 of [2, 4, 3], in a file, in memory and from a function. */
+static lac_status fetch_row(void *context, const char *name, int64_t row, void *to,
+                            lac_error *err) {
+  (void)name;
+  (void)err;
+  memcpy(to, (const float *)context + row * 12, 12 * sizeof(float));
+  return LAC_OK;
+}
+
+static void samples_may_be_along_another_axis(void **state) {
+  (void)state;
+  const laci_sample_input input = {"x", {LAC_DTYPE_F32, {3, {2, -1, 3}}}};
+  float numbers[24], got[24];
+  uint8_t bytes[1024];
+  for (int k = 0; k < 24; k++) numbers[k] = (float)k;
+  folder f = make_folder();
+  char path[FOLDER_PATH];
+  add_bytes(&f, "x.npy", bytes,
+            npy_bytes(bytes, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4, 3)}\n",
+                      numbers, sizeof numbers));
+  path_in(path, &f, "x.npy");
+  const laci_type type = {LAC_DTYPE_F32, {3, {2, 4, 3}}};
+  const laci_rows_memory arrays[] = {
+      {.name = "x", .type = type, .bytes = numbers},
+      {.name = "x", .type = type, .fetch = fetch_row, .context = numbers}};
+  for (int k = 0; k < 3; k++) {
+    laci_samples_options o = {.n = 4, .seed = 3, .inputs = &input, .n_inputs = 1};
+    o.arrays = k > 0 ? &arrays[k - 1] : NULL;
+    o.n_arrays = k > 0;
+    laci_samples *samples = open_samples(path, &o);
+    assert_int_equal(laci_samples_batch_axis(samples, 0), 1);
+    assert_int_equal(laci_samples_read_batch(samples, 0, 4, (void *[]){got}, NULL), LAC_OK);
+    for (int e = 0; e < 24; e++) {
+      const int64_t at = laci_shuffled_index(3, 0, 4, e / 3 % 4);
+      assert_true(got[e] == numbers[e / 12 * 12 + at * 3 + e % 3]);
+    }
+    laci_samples_close(samples);
+  }
+  remove_folder(&f);
+}
+
 static void arrays_that_do_not_fit_are_refused(void **state) {
   (void)state;
   folder f = make_folder();
@@ -537,6 +579,7 @@ int main(void) {
       cmocka_unit_test(scales_of_images_can_be_given),
       cmocka_unit_test(arrays_come_from_a_folder_or_an_npz),
       cmocka_unit_test(one_array_is_enough_for_one_input),
+      cmocka_unit_test(samples_may_be_along_another_axis),
       cmocka_unit_test(arrays_that_do_not_fit_are_refused),
       cmocka_unit_test(a_sample_that_is_not_finite_is_named_with_its_file),
       cmocka_unit_test(no_samples_are_refused),

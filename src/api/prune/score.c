@@ -114,9 +114,8 @@ static lac_status read_score_rows(const laci_rows *rows, const laci_stored *stor
   return st ? st : check_scores(laci_rows_name(rows), out, n * width, err);
 }
 
-static lac_status read_scores_from_npz(const laci_npz *npz, const char *path,
-                                       const laci_stored *stored, laci_job *job, float *out,
-                                       lac_error *err) {
+static lac_status read_scores_from_npz(laci_npz *npz, const char *path, const laci_stored *stored,
+                                       laci_job *job, float *out, lac_error *err) {
   const int at = find_array(npz, stored->name);
   laci_rows *rows = NULL;
   if (at < 0) {
@@ -133,7 +132,7 @@ static lac_status read_scores_from_npz(const laci_npz *npz, const char *path,
 
 /* Where scores are read from: a file, or arrays in memory. */
 typedef struct score_source {
-  const laci_npz *npz;            /* open file of scores; NULL: there is none */
+  laci_npz *npz;                  /* open file of scores; NULL: there is none */
   const laci_rows_memory *arrays; /* [n_arrays] scores in memory; NULL: there are none */
   int n_arrays;
 } score_source;

@@ -113,11 +113,23 @@ static lac_status convert_to_declared_type(const laci_value *value, const char *
   return LAC_OK;
 }
 
+/* Checks, before the file is read, that its bytes and its array may be in memory together. */
+static lac_status check_file_fits(const laci_inference *run, const laci_value *value,
+                                  const char *path, lac_error *err) {
+  laci_budget budget = run->budget;
+  struct stat found;
+  if (stat(path, &found)) return LAC_OK; /* reading it fails with the cause */
+  laci_budget_add(&budget, 2 * (uint64_t)found.st_size, "%.100s, input '%.100s'", path,
+                  value->name);
+  return laci_budget_check(&budget, "reading the inputs", err);
+}
+
 static lac_status read_input_file(laci_inference *run, int place, const char *path,
                                   lac_error *err) {
   const laci_value *value = laci_inference_input(run, place);
-  laci_npy array;
-  lac_status st = laci_npy_read_as(path, value->type.dtype, &array, err);
+  laci_npy array = {0};
+  lac_status st = check_file_fits(run, value, path, err);
+  if (!st) st = laci_npy_read_as(path, value->type.dtype, &array, err);
   if (!st) st = apply_given_shape(run, value->name, path, &array.type.shape, err);
   if (!st) st = check_fixed_sizes(value, path, &array.type.shape, err);
   if (!st) {
