@@ -38,11 +38,12 @@ static void write_initial_sums(laci_code *code, const laci_code_block *code_bloc
   if (code_block->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
   for (int at = 0; at < HALVES * code_block->n_rows; at++) {
     if (code_block->first) {
-      laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, at, 0,
-                             laci_x86_at(LACI_X86_R8, at / HALVES * (int32_t)sizeof(float)));
+      laci_x86_vector_op_with_memory(
+          code, YMM, LACI_X86_BROADCASTSS, at, 0,
+          laci_x86_at(LACI_X86_R8, at / HALVES * (int32_t)sizeof(float)));
     } else {
-      laci_x86_vector_memory(code, YMM, LACI_X86_LOAD, at, 0,
-                             laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
+      laci_x86_vector_op_with_memory(code, YMM, LACI_X86_LOAD, at, 0,
+                                     laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
     }
   }
 }
@@ -51,8 +52,9 @@ static void write_column_load(laci_code *code, const laci_sparse_frame *f, int64
   const int64_t at = at_floats * (int64_t)sizeof(float);
   const int64_t ahead = at + f->x_prefetch_distance * (int64_t)sizeof(float);
   for (int half = 0; half < HALVES; half++) {
-    laci_x86_vector_memory(code, YMM, LACI_X86_LOAD, COLUMN + half, 0,
-                           laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + (int64_t)half * VECTOR)));
+    laci_x86_vector_op_with_memory(
+        code, YMM, LACI_X86_LOAD, COLUMN + half, 0,
+        laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + (int64_t)half * VECTOR)));
   }
   if (f->x_prefetch_distance) laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)ahead));
 }
@@ -60,11 +62,11 @@ static void write_column_load(laci_code *code, const laci_sparse_frame *f, int64
 /* Writes the n-th term: multiplies a column by the weight of a row. */
 static void write_multiply_add(laci_code *code, int row, int64_t n, int32_t *at) {
   const int weight = WEIGHT + (int)(n % 2);
-  laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, weight, 0,
-                         laci_x86_at(LACI_SPARSE_WEIGHT, *at));
+  laci_x86_vector_op_with_memory(code, YMM, LACI_X86_BROADCASTSS, weight, 0,
+                                 laci_x86_at(LACI_SPARSE_WEIGHT, *at));
   for (int half = 0; half < HALVES; half++) {
-    laci_x86_vector(code, YMM, LACI_X86_FMADD231PS, register_of_sum(row, half), weight,
-                    COLUMN + half);
+    laci_x86_vector_op(code, YMM, LACI_X86_FMADD231PS, register_of_sum(row, half), weight,
+                       COLUMN + half);
   }
   *at += (int32_t)sizeof(float);
   if (*at == REACH) {
@@ -94,10 +96,10 @@ static void write_lane_masks(laci_code *code) {
   for (int half = 0; half < HALVES; half++) {
     const laci_x86_memory bits = laci_x86_at(LACI_X86_R8, half * VECTOR);
     const int to = LANES_AT + half;
-    laci_x86_vector_memory(code, YMM, LACI_X86_PBROADCASTD, to, 0,
-                           laci_x86_at(LACI_SPARSE_TILE, lanes));
-    laci_x86_vector_memory(code, YMM, LACI_X86_PAND, to, to, bits);
-    laci_x86_vector_memory(code, YMM, LACI_X86_PCMPEQD, to, to, bits);
+    laci_x86_vector_op_with_memory(code, YMM, LACI_X86_PBROADCASTD, to, 0,
+                                   laci_x86_at(LACI_SPARSE_TILE, lanes));
+    laci_x86_vector_op_with_memory(code, YMM, LACI_X86_PAND, to, to, bits);
+    laci_x86_vector_op_with_memory(code, YMM, LACI_X86_PCMPEQD, to, to, bits);
   }
 }
 
@@ -111,22 +113,24 @@ static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
   write_lane_masks(code);
   for (int at = 0; after.residual && at < n; at++) {
     const int half = at % HALVES;
-    laci_x86_vector_memory(code, YMM, LACI_X86_MASKLOAD, WEIGHT + half, LANES_AT + half,
-                           memory_operand_of_result(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
-    laci_x86_vector(code, YMM, LACI_X86_ADDPS, at, at, WEIGHT + half);
+    laci_x86_vector_op_with_memory(
+        code, YMM, LACI_X86_MASKLOAD, WEIGHT + half, LANES_AT + half,
+        memory_operand_of_result(LACI_SPARSE_WEIGHT, f, at / HALVES, half));
+    laci_x86_vector_op(code, YMM, LACI_X86_ADDPS, at, at, WEIGHT + half);
   }
   if (after.low)
-    laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
+    laci_x86_vector_op_with_memory(code, YMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
   if (after.high)
-    laci_x86_vector_memory(code, YMM, LACI_X86_BROADCASTSS, HIGH, 0, LACI_SPARSE_FIELD(high));
+    laci_x86_vector_op_with_memory(code, YMM, LACI_X86_BROADCASTSS, HIGH, 0,
+                                   LACI_SPARSE_FIELD(high));
   for (int at = 0; at < n; at++) {
     const int half = at % HALVES, mask = LANES_AT + half;
-    if (after.low) laci_x86_vector(code, YMM, LACI_X86_MAXPS, at, LOW, at);
-    if (after.high) laci_x86_vector(code, YMM, LACI_X86_MINPS, at, HIGH, at);
-    if (whole) laci_x86_vector(code, YMM, LACI_X86_PAND, at, at, mask);
-    laci_x86_vector_memory(code, YMM, whole ? LACI_X86_STORE : LACI_X86_MASKSTORE, at,
-                           whole ? 0 : mask,
-                           memory_operand_of_result(LACI_SPARSE_AT, f, at / HALVES, half));
+    if (after.low) laci_x86_vector_op(code, YMM, LACI_X86_MAXPS, at, LOW, at);
+    if (after.high) laci_x86_vector_op(code, YMM, LACI_X86_MINPS, at, HIGH, at);
+    if (whole) laci_x86_vector_op(code, YMM, LACI_X86_PAND, at, at, mask);
+    laci_x86_vector_op_with_memory(code, YMM, whole ? LACI_X86_STORE : LACI_X86_MASKSTORE, at,
+                                   whole ? 0 : mask,
+                                   memory_operand_of_result(LACI_SPARSE_AT, f, at / HALVES, half));
   }
 }
 
@@ -162,8 +166,8 @@ void laci_sparse_write_avx2(laci_code *code, const laci_sparse_frame *f,
     return;
   }
   for (int at = 0; at < HALVES * code_block->n_rows; at++) {
-    laci_x86_vector_memory(code, YMM, LACI_X86_STORE, at, 0,
-                           laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
+    laci_x86_vector_op_with_memory(code, YMM, LACI_X86_STORE, at, 0,
+                                   laci_x86_at(LACI_SPARSE_SUMS, at * VECTOR));
   }
   write_end_of_tile(code, f, code_block, loop);
 }

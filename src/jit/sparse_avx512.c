@@ -34,11 +34,11 @@ void laci_sparse_write_initial_sums_zmm(laci_code *code, const laci_code_block *
   if (code_block->first) laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(bias));
   for (int row = 0; row < code_block->n_rows; row++) {
     if (code_block->first) {
-      laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, row, 0,
-                             laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
+      laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_BROADCASTSS, row, 0,
+                                     laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
     } else {
-      laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, row, 0,
-                             laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
+      laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_LOAD, row, 0,
+                                     laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
     }
   }
 }
@@ -64,7 +64,7 @@ static void write_column_load(laci_code *code, const laci_sparse_frame *f,
   const laci_x86_memory from = laci_x86_at(LACI_SPARSE_AT, (int32_t)at);
   const int neighbour = code_block->neighbour ? code_block->neighbour[l->next] : LACI_SPARSE_ITSELF;
   if (neighbour) laci_x86_load_masked(code, to, NEIGHBOUR_MASKS + neighbour, from);
-  else laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to, 0, from);
+  else laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_LOAD, to, 0, from);
   if (f->x_prefetch_distance) {
     const int64_t ahead = f->x_prefetch_distance * (int64_t)sizeof(float);
     laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
@@ -118,12 +118,13 @@ void laci_sparse_write_clip_zmm(laci_code *code, const laci_sparse_frame *f,
                                 const laci_code_block *code_block) {
   const laci_sparse_epilogue after = f->after;
   if (after.low)
-    laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
+    laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_BROADCASTSS, LOW, 0, LACI_SPARSE_FIELD(low));
   if (after.high)
-    laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, HIGH, 0, LACI_SPARSE_FIELD(high));
+    laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_BROADCASTSS, HIGH, 0,
+                                   LACI_SPARSE_FIELD(high));
   for (int row = 0; row < code_block->n_rows; row++) {
-    if (after.low) laci_x86_vector(code, ZMM, LACI_X86_MAXPS, row, LOW, row);
-    if (after.high) laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, HIGH, row);
+    if (after.low) laci_x86_vector_op(code, ZMM, LACI_X86_MAXPS, row, LOW, row);
+    if (after.high) laci_x86_vector_op(code, ZMM, LACI_X86_MINPS, row, HIGH, row);
   }
 }
 
@@ -135,7 +136,7 @@ static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
   for (int row = 0; residual && row < code_block->n_rows; row++) {
     const int to = REGISTERS - 1 - row % (REGISTERS - code_block->n_rows);
     laci_x86_load_masked(code, to, MASK, memory_operand_of_row(LACI_SPARSE_WEIGHT, f, row));
-    laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, to);
+    laci_x86_vector_op(code, ZMM, LACI_X86_ADDPS, row, row, to);
   }
   laci_sparse_write_clip_zmm(code, f, code_block);
   for (int row = 0; row < code_block->n_rows; row++) {
@@ -146,8 +147,8 @@ static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
 void laci_sparse_write_end_of_tile_zmm(laci_code *code, const laci_sparse_frame *f,
                                        const laci_code_block *code_block, size_t loop) {
   for (int row = 0; !code_block->last && row < code_block->n_rows; row++) {
-    laci_x86_vector_memory(code, ZMM, LACI_X86_STORE, row, 0,
-                           laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
+    laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_STORE, row, 0,
+                                   laci_x86_at(LACI_SPARSE_SUMS, row * VECTOR));
   }
   laci_sparse_write_end_of_tile(code, f, loop, code_block->n_rows * VECTOR);
 }

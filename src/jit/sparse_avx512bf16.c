@@ -59,8 +59,8 @@ static void write_block_load(laci_code *code, const laci_sparse_frame *f,
     const int64_t column = block * BLOCK + (int64_t)pair * 2;
     const int64_t at = (code_block->column_at[column] - x_first) * (int64_t)sizeof(float);
     if (!(code_block->rows[column] | code_block->rows[column + 1])) continue;
-    laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, to + pair, 0,
-                           laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
+    laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_LOAD, to + pair, 0,
+                                   laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
     if (f->x_prefetch_distance) {
       const int64_t ahead = f->x_prefetch_distance * (int64_t)sizeof(float);
       laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
@@ -112,10 +112,10 @@ static void write_residual_addition(laci_code *code, const laci_sparse_frame *f,
     laci_x86_load_masked(code, pairs, LANES_MASK,
                          memory_operand_of_rows(LACI_SPARSE_WEIGHT, f, row));
     laci_x86_shift_left(code, halves, pairs, HALF_BITS);
-    laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row, row, halves);
+    laci_x86_vector_op(code, ZMM, LACI_X86_ADDPS, row, row, halves);
     if (row + 1 == code_block->n_rows) continue;
     laci_x86_keep_words(code, pairs, ODD, pairs);
-    laci_x86_vector(code, ZMM, LACI_X86_ADDPS, row + 1, row + 1, pairs);
+    laci_x86_vector_op(code, ZMM, LACI_X86_ADDPS, row + 1, row + 1, pairs);
   }
 }
 
@@ -124,12 +124,12 @@ static void write_residual_addition(laci_code *code, const laci_sparse_frame *f,
 static void write_stores_of_two_rows(laci_code *code, const laci_sparse_frame *f,
                                      const laci_code_block *code_block) {
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(pairing));
-  laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, laci_x86_at(LACI_X86_R8, 0));
-  if (code_block->n_rows % 2) laci_x86_vector(code, ZMM, LACI_X86_PXOR, ZEROS, ZEROS, ZEROS);
+  laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, laci_x86_at(LACI_X86_R8, 0));
+  if (code_block->n_rows % 2) laci_x86_vector_op(code, ZMM, LACI_X86_PXOR, ZEROS, ZEROS, ZEROS);
   for (int row = 0; row < code_block->n_rows; row += 2) {
     const int second = row + 1 < code_block->n_rows ? row + 1 : ZEROS;
-    laci_x86_vector(code, ZMM, LACI_X86_CVTNE2PS2BF16, row, second, row);
-    laci_x86_vector(code, ZMM, LACI_X86_PERMW, row, ORDER, row);
+    laci_x86_vector_op(code, ZMM, LACI_X86_CVTNE2PS2BF16, row, second, row);
+    laci_x86_vector_op(code, ZMM, LACI_X86_PERMW, row, ORDER, row);
     laci_x86_store_masked(code, row, LANES_MASK, memory_operand_of_rows(LACI_SPARSE_AT, f, row));
   }
 }

@@ -68,8 +68,8 @@ static void write_int8x8_load(laci_code *code, const laci_sparse_frame *f,
     const int64_t column = int8x8 * INT8X8 + (int64_t)int8x4 * INT8X4;
     if (!union_of_row_bits(code_block->rows + column, INT8X4)) continue;
     const int64_t at = (code_block->column_at[column] - x_first) * (int64_t)sizeof(float);
-    laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, A + int8x4, 0,
-                           laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
+    laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_LOAD, A + int8x4, 0,
+                                   laci_x86_at(LACI_SPARSE_AT, (int32_t)at));
     if (f->x_prefetch_distance) {
       const int64_t ahead = f->x_prefetch_distance * (int64_t)sizeof(float);
       laci_x86_prefetch0(code, laci_x86_at(LACI_SPARSE_AT, (int32_t)(at + ahead)));
@@ -84,7 +84,7 @@ static int write_rotation_of_a(laci_code *code, int order) {
       LACI_X86_R8, (int32_t)(offsetof(laci_int8x4_constants, orders) + (size_t)order * VECTOR));
   if (order == 0) return A;
   if (order == LACI_SPARSE_ORDERS_A - 1) laci_x86_rotate_left(code, to, A, 2 * BYTE_BITS);
-  else laci_x86_vector_memory(code, ZMM, LACI_X86_PSHUFB, to, A, by);
+  else laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_PSHUFB, to, A, by);
   return to;
 }
 
@@ -130,13 +130,14 @@ static laci_x86_memory memory_operand_of_rows(laci_x86_reg base, const laci_spar
 }
 
 static void write_broadcast_load(laci_code *code, int to, laci_x86_memory from) {
-  laci_x86_vector_memory(code, ZMM, LACI_X86_BROADCASTSS, to, 0, from);
+  laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_BROADCASTSS, to, 0, from);
 }
 
 /* Loads constants that the results of all rows need; RDX is free until the end of the tile. */
 static void write_constant_loads(laci_code *code, const laci_sparse_frame *f) {
   laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(int8x4));
-  laci_x86_vector_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0, CONSTANT(LACI_X86_RDX, together));
+  laci_x86_vector_op_with_memory(code, ZMM, LACI_X86_LOAD, ORDER, 0,
+                                 CONSTANT(LACI_X86_RDX, together));
   write_broadcast_load(code, ZERO, LACI_SPARSE_FIELD(zero_words));
   if (f->after.low) write_broadcast_load(code, LOW, LACI_SPARSE_FIELD(low_bytes));
   write_broadcast_load(code, MOST, LACI_SPARSE_FIELD(most));
@@ -152,22 +153,22 @@ static void write_residual_addition(laci_code *code, int row) {
     laci_x86_shift_right(code, TAKEN, RESIDUAL, at);
     from = TAKEN;
   }
-  laci_x86_vector(code, ZMM, LACI_X86_PAND, TAKEN, from, BYTE);
-  laci_x86_vector(code, ZMM, LACI_X86_PSUBD, TAKEN, TAKEN, RESIDUAL_ZERO);
-  laci_x86_vector(code, ZMM, LACI_X86_CVTDQ2PS, TAKEN, 0, TAKEN);
+  laci_x86_vector_op(code, ZMM, LACI_X86_PAND, TAKEN, from, BYTE);
+  laci_x86_vector_op(code, ZMM, LACI_X86_PSUBD, TAKEN, TAKEN, RESIDUAL_ZERO);
+  laci_x86_vector_op(code, ZMM, LACI_X86_CVTDQ2PS, TAKEN, 0, TAKEN);
   laci_x86_broadcast(code, LACI_X86_FMADD231PS, row, TAKEN, LACI_SPARSE_FIELD(residual_scale));
 }
 
 /* Converts the numbers of four rows to bytes: first row after row, then interleaved lane by
  * lane. */
 static void write_conversion_to_bytes(laci_code *code, const laci_sparse_frame *f, int row) {
-  laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row, row, row + 1);
-  laci_x86_vector(code, ZMM, LACI_X86_PACKSSDW, row + 2, row + 2, row + 3);
-  laci_x86_vector(code, ZMM, LACI_X86_PADDSW, row, row, ZERO);
-  laci_x86_vector(code, ZMM, LACI_X86_PADDSW, row + 2, row + 2, ZERO);
-  laci_x86_vector(code, ZMM, LACI_X86_PACKUSWB, row, row, row + 2);
-  if (f->after.low) laci_x86_vector(code, ZMM, LACI_X86_PMAXUB, row, row, LOW);
-  laci_x86_vector(code, ZMM, LACI_X86_PSHUFB, row, row, ORDER);
+  laci_x86_vector_op(code, ZMM, LACI_X86_PACKSSDW, row, row, row + 1);
+  laci_x86_vector_op(code, ZMM, LACI_X86_PACKSSDW, row + 2, row + 2, row + 3);
+  laci_x86_vector_op(code, ZMM, LACI_X86_PADDSW, row, row, ZERO);
+  laci_x86_vector_op(code, ZMM, LACI_X86_PADDSW, row + 2, row + 2, ZERO);
+  laci_x86_vector_op(code, ZMM, LACI_X86_PACKUSWB, row, row, row + 2);
+  if (f->after.low) laci_x86_vector_op(code, ZMM, LACI_X86_PMAXUB, row, row, LOW);
+  laci_x86_vector_op(code, ZMM, LACI_X86_PSHUFB, row, row, ORDER);
 }
 
 static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
@@ -183,17 +184,17 @@ static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
     }
     for (int row = first; row < first + INT8X4; row++) {
       if (row >= code_block->n_rows) {
-        laci_x86_vector(code, ZMM, LACI_X86_PXOR, row, row, row);
+        laci_x86_vector_op(code, ZMM, LACI_X86_PXOR, row, row, row);
         continue;
       }
-      laci_x86_vector(code, ZMM, LACI_X86_CVTDQ2PS, row, 0, row);
+      laci_x86_vector_op(code, ZMM, LACI_X86_CVTDQ2PS, row, 0, row);
       laci_x86_broadcast(code, LACI_X86_MULPS, row, row,
                          laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
       if (f->after.residual) write_residual_addition(code, row);
       /* Limits numbers that are too large for 32 bits, which would convert to the lowest integer. A
        * NaN stays, and converts to that integer. */
-      laci_x86_vector(code, ZMM, LACI_X86_MINPS, row, MOST, row);
-      laci_x86_vector(code, ZMM, LACI_X86_CVTPS2DQ, row, 0, row);
+      laci_x86_vector_op(code, ZMM, LACI_X86_MINPS, row, MOST, row);
+      laci_x86_vector_op(code, ZMM, LACI_X86_CVTPS2DQ, row, 0, row);
     }
     write_conversion_to_bytes(code, f, first);
     laci_x86_store_masked(code, first, LANES_MASK,

@@ -274,7 +274,8 @@ static void append_evex_with_registers(laci_code *code, const encoding *e, opera
   finish_instruction(code, &l);
 }
 
-void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a, int b) {
+void laci_x86_vector_op(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
+                        int b) {
   const operands o = {to, a, 1, inverted_bit_of_number(b, 3)};
   if (width == LACI_X86_ZMM) {
     append_evex_with_registers(code, &encodings[op], o, b, (extras){0});
@@ -287,8 +288,8 @@ void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int 
   finish_instruction(code, &l);
 }
 
-void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
-                            laci_x86_memory b) {
+void laci_x86_vector_op_with_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to,
+                                    int a, laci_x86_memory b) {
   operands o = {to, a, inverted_bit_of_number(index_number_or_0(b), 3),
                 inverted_bit_of_number((int)b.base, 3)};
   if (width == LACI_X86_ZMM) {

@@ -2,7 +2,7 @@
  * The x86-64 instructions that generated kernels are made of, and no others.
  *
  * A vector instruction of 512 bits is encoded as EVEX, one of 256 bits as VEX; the names of
- * instructions and the order of operands are the manual's: `laci_x86_vector(code, LACI_X86_ZMM,
+ * instructions and the order of operands are the manual's: `laci_x86_vector_op(code, LACI_X86_ZMM,
  * LACI_X86_FMADD231PS, acc, a, b)` is vfmadd231ps acc, a, b: acc += a * b. A displacement is
  * encoded in one byte where possible. In EVEX that byte counts whole operands: units of 64 bytes,
  * or of 4 bytes for a number that is broadcast. tests/unit/jit_x86.c compares every form with a
@@ -105,10 +105,11 @@ typedef enum laci_x86_op {
 } laci_x86_op;
 
 /** Appends an instruction with all operands in registers 0 to 15, or in 512 bits 0 to 31. */
-void laci_x86_vector(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a, int b);
+void laci_x86_vector_op(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
+                        int b);
 /** Appends an instruction whose last operand is in memory. */
-void laci_x86_vector_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to, int a,
-                            laci_x86_memory b);
+void laci_x86_vector_op_with_memory(laci_code *code, laci_x86_width width, laci_x86_op op, int to,
+                                    int a, laci_x86_memory b);
 /** Appends acc += a * [b], with four bytes of memory broadcast to all 16 lanes: FMADD231PS,
  * DPBF16PS or DPBUSD. With MULPS, acc = a * [b]. */
 void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x86_memory b);

@@ -152,7 +152,7 @@ int64_t laci_values_sum_kept(const laci_values *v, const int32_t *order) {
       columns[n++] =
           laci_matrix_column(v->x, laci_entry_column(v->cuts, cut, &cut->entries[e], order));
     }
-    total += laci_top_sum(v->x->number, columns, n, keep < n ? keep : n, v->x->rows);
+    total += laci_sum_n_largest(v->x->number, columns, n, keep < n ? keep : n, v->x->rows);
   }
   return total;
 }

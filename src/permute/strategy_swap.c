@@ -56,7 +56,7 @@ static int64_t sum_kept_of_block(const search *s, const side *d, int g, const in
     columns[n++] =
         laci_matrix_column(d->x, laci_entry_column(s->cuts, d->cut, &d->cut->entries[e], order));
   }
-  return laci_top_sum(d->x->number, columns, n, keep < n ? keep : n, d->x->rows);
+  return laci_sum_n_largest(d->x->number, columns, n, keep < n ? keep : n, d->x->rows);
 }
 
 /* Lists for each place the blocks that contain it, each once, ascending. The first pass counts

@@ -169,12 +169,12 @@ static void vector_forms(listing *l, const form *f, laci_x86_width width, const 
   if (!name) return;
   if (f->three) (void)snprintf(middle, sizeof middle, "%%%cmm%d,", v, a);
   if (f->in_registers) {
-    laci_x86_vector(&l->code, width, f->op, reg[0], a, reg[2]);
+    laci_x86_vector_op(&l->code, width, f->op, reg[0], a, reg[2]);
     expect(l, "%s %%%cmm%d,%s%%%cmm%d", name, v, reg[2], middle, v, reg[0]);
   }
   if (f->in_memory) {
     (void)text_of(m, text);
-    laci_x86_vector_memory(&l->code, width, f->op, reg[0], a, m);
+    laci_x86_vector_op_with_memory(&l->code, width, f->op, reg[0], a, m);
     if (f->store) expect(l, "%s %%%cmm%d,%s%s", name, v, reg[0], middle, text);
     else expect(l, "%s %s,%s%%%cmm%d", name, text, middle, v, reg[0]);
   }

@@ -41,13 +41,13 @@ static void compare(const float *x, int n) {
   const laci_dynamic_scale to =
       laci_dynamic_scale_from_extremes(laci_find_extremes_variant()(x, n));
   assert_memory_equal(&to.scale, &scale, sizeof scale);
-  laci_write_steps_variant()(to, x, n, found);
+  laci_quantize_dynamic_floats_variant()(to, x, n, found);
   assert_memory_equal(found, want, (size_t)n * sizeof *want);
   memcpy(found, x, (size_t)n * sizeof *x);
-  laci_write_steps_variant()(to, found, n, found);
+  laci_quantize_dynamic_floats_variant()(to, found, n, found);
   assert_memory_equal(found, want, (size_t)n * sizeof *want);
   uint8_t bytes[MOST];
-  int32_t sum = laci_write_step_bytes_variant()(to, x, n, bytes);
+  int32_t sum = laci_quantize_dynamic_bytes_variant()(to, x, n, bytes);
   for (int i = 0; i < n; i++) {
     assert_true((float)bytes[i] == want[i] + to.zero);
     sum -= bytes[i];
@@ -90,10 +90,10 @@ static void no_number_counts_for_nothing(void **state) {
   assert_true(e.low == -2 && e.high == 3);
   float y[40];
   const laci_dynamic_scale to = laci_dynamic_scale_from_extremes(e);
-  laci_write_steps_variant()(to, x, 40, y);
+  laci_quantize_dynamic_floats_variant()(to, x, 40, y);
   assert_true(y[3] == -to.zero && y[35] == -to.zero);
   uint8_t bytes[40];
-  (void)laci_write_step_bytes_variant()(to, x, 40, bytes);
+  (void)laci_quantize_dynamic_bytes_variant()(to, x, 40, bytes);
   assert_true(bytes[3] == 0 && bytes[35] == 0);
 }
 

@@ -42,7 +42,7 @@ static void every_variant_walks_the_same_numbers(void **state) {
 
 static void the_one_in_force_has_a_name(void **state) {
   (void)state;
-  laci_peak_kernel kernel = laci_peak_f32();
+  laci_peak_kernel kernel = laci_peak_f32_variant();
   float value;
   assert_non_null(kernel.name);
   assert_true(kernel.run(64, &value) > 0 && value == 2);
@@ -50,7 +50,7 @@ static void the_one_in_force_has_a_name(void **state) {
 
 static void bf16_counts_its_iterations_where_there_is_any(void **state) {
   (void)state;
-  laci_peak_kernel kernel = laci_peak_bf16();
+  laci_peak_kernel kernel = laci_peak_bf16_variant();
   float value;
   assert_non_null(kernel.name);
   if (!kernel.run) return;

@@ -171,7 +171,8 @@ static void expect_top(laci_number number, size_t rows, int n_columns, int n) {
     assert_int_equal(number == LACI_U8 ? nth[r] : word, n <= n_columns ? sorted[n - 1] : 0);
   }
   assert_int_equal(nth[rows * size], 0x5A);
-  if (n <= n_columns) assert_int_equal(laci_top_sum(number, columns, n_columns, n, rows), want_sum);
+  if (n <= n_columns)
+    assert_int_equal(laci_sum_n_largest(number, columns, n_columns, n, rows), want_sum);
   free(nth);
 }
 
@@ -225,11 +226,12 @@ static void sums_of_many_large_elements_do_not_overflow(void **state) {
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     for (int n = 2; n <= COLUMNS; n += 31) {
-      assert_true(laci_top_sum(LACI_I16, columns, COLUMNS, n, ROWS) ==
+      assert_true(laci_sum_n_largest(LACI_I16, columns, COLUMNS, n, ROWS) ==
                   (int64_t)ROWS * n * INT16_MAX);
     }
-    assert_true(laci_top_sum(LACI_I16, columns, 4, 2, ROWS) == (int64_t)ROWS * 2 * INT16_MAX);
-    assert_true(laci_top_sum(LACI_U8, columns, 4, 2, 2 * ROWS) == (int64_t)ROWS * 2 * (255 + 127));
+    assert_true(laci_sum_n_largest(LACI_I16, columns, 4, 2, ROWS) == (int64_t)ROWS * 2 * INT16_MAX);
+    assert_true(laci_sum_n_largest(LACI_U8, columns, 4, 2, 2 * ROWS) ==
+                (int64_t)ROWS * 2 * (255 + 127));
   }
   laci_cpu_limit_level(start);
   free(ones);

@@ -103,7 +103,8 @@ static void fill(two *t, int n_a, int n_b, int most, uint64_t seed) {
 static int64_t kept_of(const laci_exchange_block *b, int keep) {
   const void *columns[LACI_EXCHANGE_BLOCK];
   for (int i = 0; i < b->n; i++) columns[i] = b->column[i];
-  return laci_top_sum(LACI_I16, columns, b->n, keep < b->n ? keep : b->n, 2 * LACI_MAXSUM_ROWS);
+  return laci_sum_n_largest(LACI_I16, columns, b->n, keep < b->n ? keep : b->n,
+                            2 * LACI_MAXSUM_ROWS);
 }
 
 static void swap_columns(laci_exchange_block *a, laci_exchange_block *b, int i, int j) {

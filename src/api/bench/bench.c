@@ -210,8 +210,8 @@ static lac_status run_rounds(bench *b, lac_error *err) {
 
 static lac_status run_and_measure_plans(bench *b, lac_error *err) {
   bool bf16 = b->dtype == LAC_DTYPE_BF16;
-  b->kernel = bf16 ? laci_peak_bf16() : laci_peak_f32();
-  if (!b->kernel.run) b->kernel = laci_peak_f32();
+  b->kernel = bf16 ? laci_peak_bf16_variant() : laci_peak_f32_variant();
+  if (!b->kernel.run) b->kernel = laci_peak_f32_variant();
   lac_status st = laci_pool_create(laci_engine_threads(b->plans[0].engine), &b->pool, err);
   for (int at = 0; at < b->n_plans && !st; at++) {
     st = laci_bench_plan_warm_up(&b->plans[at], &b->ports, err);

@@ -207,7 +207,7 @@ static void scale_and_mask_scores(const laci_attention *a, const float *mask, fl
 }
 
 /* Replaces s by exp(s - max s) and returns the sum; NaN if every key is masked. */
-static float exponentiate(float *s, int64_t capacity) {
+static float exponentiate_scores(float *s, int64_t capacity) {
   const float log2_e = 1.44269504F;
   lanes x, most = (lanes){0} - INFINITY, sum = {0};
   for (int64_t j = 0; j < capacity; j += LANES) {
@@ -280,8 +280,8 @@ static int64_t pack_exponentials(const laci_attention *a, scratch_areas *m) {
 }
 
 /* Computes n <= ROWS queries from `row` on; false: a row has become NaN. */
-static bool compute_query_rows(const laci_attention *a, const laci_attention_head *head,
-                               scratch_areas *m, int64_t row, int64_t n) {
+static bool attend_query_rows(const laci_attention *a, const laci_attention_head *head,
+                              scratch_areas *m, int64_t row, int64_t n) {
   float block[ROWS * COLUMNS], sums[ROWS];
   bool numbers = true;
   int64_t depth_units = count_units(a->depth), key_units = count_units(a->n_keys);
@@ -297,7 +297,7 @@ static bool compute_query_rows(const laci_attention *a, const laci_attention_hea
   for (int64_t r = 0; r < n; r++) {
     const float *mask = head->mask ? head->mask + (row + r) * a->mask_row : NULL;
     scale_and_mask_scores(a, mask, m->scores + r * m->n_scores, m->n_scores);
-    sums[r] = exponentiate(m->scores + r * m->n_scores, m->n_scores);
+    sums[r] = exponentiate_scores(m->scores + r * m->n_scores, m->n_scores);
     numbers = numbers && (sums[r] == sums[r] || a->zero_nan);
   }
   int64_t stride = pack_exponentials(a, m);
@@ -322,7 +322,7 @@ bool LACI_VARIANT(laci_attend)(const laci_attention *a, const laci_attention_hea
   for (int64_t row = 0; row < a->n_queries; row += ROWS) {
     scratch_areas now = m; /* a copy, since pack_exponentials may change one of its pointers */
     int64_t left = a->n_queries - row;
-    numbers = compute_query_rows(a, head, &now, row, left < ROWS ? left : ROWS) && numbers;
+    numbers = attend_query_rows(a, head, &now, row, left < ROWS ? left : ROWS) && numbers;
   }
   return numbers;
 }

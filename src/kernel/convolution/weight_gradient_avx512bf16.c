@@ -68,7 +68,7 @@ INLINE void store_point_pair(entry *to, __m512 first, __m512 second) {
 
 /** Transforms a row of the input, from pixel `first` on, into n entries for each of the four
  * points: to[4][n]. The tiles overlap by two pixels. */
-static void compute_input_points(const line *l, int64_t first, int64_t n, entry *to) {
+static void transform_input_row(const line *l, int64_t first, int64_t n, entry *to) {
   int64_t at = first;
   __m512 d0 = load_pixel_floats(l, at), d1 = load_pixel_floats(l, at + 1);
   for (int64_t e = 0; e < n; e++, at += 4, to++) {
@@ -85,7 +85,7 @@ static void compute_input_points(const line *l, int64_t first, int64_t n, entry 
 
 /** Transforms a row of dy into n entries for each of the four points (weight_gradient.h). Entry e
  * of point i is written to to[i * point_stride + e]. */
-static void compute_output_points(const line *l, int64_t n, int64_t point_stride, entry *to) {
+static void transform_output_row(const line *l, int64_t n, int64_t point_stride, entry *to) {
   const __m512i sign = _mm512_set1_epi32(INT32_MIN);
   for (int64_t e = 0; e < n; e++, to++) {
     __m512 y0 = load_pixel_floats(l, 4 * e), y1 = load_pixel_floats(l, 4 * e + 1);
@@ -111,8 +111,9 @@ typedef struct band {
                  point */
 } band;
 
-static void pair_input_pixels(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
-                              const band *b, int64_t c) {
+static void pack_input_pixel_pairs(const laci_weight_gradient *g,
+                                   const laci_weight_gradient_part *part, const band *b,
+                                   int64_t c) {
   const laci_gradient_band *m = &b->most;
   const pairing p = {.first = -g->pad_left, .step = 1, .apart = g->stride_w, .n = m->entries};
   int64_t in_rows = (b->rows - 1) * g->stride_h + g->kernel_h;
@@ -123,14 +124,14 @@ static void pair_input_pixels(const laci_weight_gradient *g, const laci_weight_g
       const line l = {x + row * g->w * BLOCK, g->w};
       entry *to = b->in + (image * m->in_rows + i) * m->entries;
       if (row < 0 || row >= g->h) memset(to, 0, (size_t)m->entries * sizeof *to);
-      else if (g->winograd) compute_input_points(&l, -g->pad_left, m->pairs, to);
+      else if (g->winograd) transform_input_row(&l, -g->pad_left, m->pairs, to);
       else store_paired_row(&l, &p, to);
     }
   }
 }
 
-static void pair_output_pixels(const laci_weight_gradient *g, const laci_weight_gradient_part *part,
-                               const band *b) {
+static void pack_output_pixel_pairs(const laci_weight_gradient *g,
+                                    const laci_weight_gradient_part *part, const band *b) {
   const pairing p = {.step = 2, .apart = 1, .n = b->most.pairs};
   int64_t point_stride = b->images * b->rows * p.n;
   entry *to = b->out;
@@ -139,7 +140,7 @@ static void pair_output_pixels(const laci_weight_gradient *g, const laci_weight_
       int64_t first = ((b->n + image) * g->k_blocks + k) * g->out_h + b->row;
       for (int64_t row = 0; row < b->rows; row++, to += p.n) {
         const line l = {part->dy + (first + row) * g->out_w * BLOCK, g->out_w};
-        if (g->winograd) compute_output_points(&l, p.n, point_stride, to);
+        if (g->winograd) transform_output_row(&l, p.n, point_stride, to);
         else store_paired_row(&l, &p, to);
       }
     }
@@ -190,9 +191,9 @@ static void add_sums_of_band(const laci_weight_gradient *g, const laci_weight_gr
                              const band *b) {
   int64_t n_sums = laci_weight_gradient_n_sums(g) * TILE;
   int64_t block = b->images * b->rows * b->most.pairs * (g->winograd ? POINTS : 1);
-  pair_output_pixels(g, part, b);
+  pack_output_pixel_pairs(g, part, b);
   for (int64_t c = part->c_first; c < part->c_last; c++) {
-    pair_input_pixels(g, part, b, c);
+    pack_input_pixel_pairs(g, part, b, c);
     for (int64_t k = part->k_first; k < part->k_last; k++) {
       add_sums_of_window(g, b, b->out + (k - part->k_first) * block,
                          part->sums + (k * g->c_blocks + c) * n_sums);

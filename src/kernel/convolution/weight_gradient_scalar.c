@@ -18,8 +18,8 @@ static float pixel_at(const line *l, int64_t column) {
   return column < 0 || column >= l->width ? 0 : laci_bf16_value(l->pixels[column * BLOCK]);
 }
 
-static double sum_row_at_place(const laci_weight_gradient *g, const line *x, const line *dy,
-                               int64_t place) {
+static double sum_row_products_of_tap(const laci_weight_gradient *g, const line *x, const line *dy,
+                                      int64_t place) {
   double sum = 0;
   for (int64_t column = 0; column < dy->width; column++) {
     int64_t from = column * g->stride_w + place - g->pad_left;
@@ -28,8 +28,8 @@ static double sum_row_at_place(const laci_weight_gradient *g, const line *x, con
   return sum;
 }
 
-static double sum_row_at_point(const laci_weight_gradient *g, const line *x, const line *dy,
-                               int64_t point) {
+static double sum_row_products_of_point(const laci_weight_gradient *g, const line *x,
+                                        const line *dy, int64_t point) {
   double sum = 0;
   for (int64_t column = 0; column < dy->width; column += LACI_WINOGRAD_OUT) {
     int64_t from = column - g->pad_left;
@@ -57,8 +57,8 @@ static double sum_image_products(const laci_weight_gradient *g, const channels *
     const line in = {x + (ch->c / BLOCK * g->h + in_row) * g->w * BLOCK + ch->c % BLOCK, g->w};
     const line out = {dy + (ch->k / BLOCK * g->out_h + row) * g->out_w * BLOCK + ch->k % BLOCK,
                       g->out_w};
-    if (g->winograd) sum += sum_row_at_point(g, &in, &out, which % places);
-    else sum += sum_row_at_place(g, &in, &out, which % places);
+    if (g->winograd) sum += sum_row_products_of_point(g, &in, &out, which % places);
+    else sum += sum_row_products_of_tap(g, &in, &out, which % places);
   }
   return sum;
 }

@@ -76,28 +76,28 @@ typedef struct rows {
   int64_t n_in, tiles; /* number of input rows in a band, and of tiles in a row */
 } rows;
 
-INLINE void store_point(uint16_t *to, __m512 x) {
+INLINE void store_transformed_point(uint16_t *to, __m512 x) {
   _mm256_store_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(x));
 }
 
 /** Transforms a row of the image; point_stride: the distance from one point to the next. */
-static void transform_row(const uint16_t *row, int64_t width, int64_t first, const rows *r,
-                          uint16_t *to) {
+static void transform_input_row(const uint16_t *row, int64_t width, int64_t first, const rows *r,
+                                uint16_t *to) {
   int64_t point_stride = r->n_in * r->tiles * BLOCK, at = first;
   __m512 d0 = laci_pixel_floats(row, width, at), d1 = laci_pixel_floats(row, width, at + 1);
   for (int64_t tile = 0; tile < r->tiles; tile++, at += OUT, to += BLOCK) {
     __m512 d2 = laci_pixel_floats(row, width, at + 2), d3 = laci_pixel_floats(row, width, at + 3);
-    store_point(to, _mm512_sub_ps(d0, d2));
-    store_point(to + point_stride, _mm512_add_ps(d1, d2));
-    store_point(to + 2 * point_stride, _mm512_sub_ps(d2, d1));
-    store_point(to + 3 * point_stride, _mm512_sub_ps(d1, d3));
+    store_transformed_point(to, _mm512_sub_ps(d0, d2));
+    store_transformed_point(to + point_stride, _mm512_add_ps(d1, d2));
+    store_transformed_point(to + 2 * point_stride, _mm512_sub_ps(d2, d1));
+    store_transformed_point(to + 3 * point_stride, _mm512_sub_ps(d1, d3));
     d0 = d2;
     d1 = d3;
   }
 }
 
-static void transform_band(const laci_winograd *g, const laci_winograd_band *band,
-                           const uint16_t *x, const rows *r) {
+static void transform_input_band(const laci_winograd *g, const laci_winograd_band *band,
+                                 const uint16_t *x, const rows *r) {
   int64_t point_stride = r->n_in * r->tiles * BLOCK;
   uint16_t *to = r->points;
   for (int64_t n = band->n_first; n < band->n_last; n++) {
@@ -106,7 +106,7 @@ static void transform_band(const laci_winograd *g, const laci_winograd_band *ban
       for (int64_t i = 0; i < r->n_in; i++, to += r->tiles * BLOCK) {
         int64_t row = band->row_first - g->pad_top + i;
         if (row >= 0 && row < g->h) {
-          transform_row(image + row * g->w * BLOCK, g->w, -g->pad_left, r, to);
+          transform_input_row(image + row * g->w * BLOCK, g->w, -g->pad_left, r, to);
         } else {
           for (int p = 0; p < POINTS; p++) {
             memset(to + p * point_stride, 0, (size_t)(r->tiles * BLOCK) * sizeof *to);
@@ -123,7 +123,7 @@ typedef struct target {
   int64_t width, tiles;
 } target;
 
-INLINE void store_tile(const target *t, int64_t tile, const __m512 m[POINTS]) {
+INLINE void store_result_tile(const target *t, int64_t tile, const __m512 m[POINTS]) {
   int64_t row = tile / t->tiles, column = tile % t->tiles * OUT;
   uint16_t *to = t->y + (row * t->width + column) * BLOCK;
   __m512 middle = _mm512_add_ps(m[0], m[1]), right = _mm512_sub_ps(m[1], m[2]);
@@ -171,7 +171,7 @@ INLINE void convolve_tiles(const laci_winograd *g, const rows *r, operands of, c
     }
   }
 #pragma GCC unroll 6
-  for (int s = 0; s < n; s++) store_tile(t, tile + s, m[s]);
+  for (int s = 0; s < n; s++) store_result_tile(t, tile + s, m[s]);
 }
 
 static void convolve_image(const laci_winograd *g, const rows *r, operands of, const target *t,
@@ -194,7 +194,7 @@ void laci_winograd_convolve_avx512bf16(const laci_winograd *g, const laci_winogr
   int64_t n_rows = band->row_last - band->row_first;
   rows r = {.points = scratch, .n_in = n_rows + WINDOW - 1, .tiles = laci_winograd_n_tiles(g)};
   int64_t image = g->c_blocks * POINTS * r.n_in * r.tiles * BLOCK;
-  transform_band(g, band, x, &r);
+  transform_input_band(g, band, x, &r);
   for (int64_t k = 0; k < g->k_blocks; k++) {
     const uint16_t *w = weights + k * (laci_winograd_n_weights(g) / g->k_blocks);
     for (int64_t n = band->n_first; n < band->n_last; n++) {

@@ -9,11 +9,11 @@ typedef float vector __attribute__((vector_size(16)));
 enum { LANES = 4 };
 #define ROWS 3
 #define COLUMNS 4
-#define LOAD(at) load(at)
+#define LOAD(at) load_vector(at)
 #define TIMES(sum, a, b) ((sum) + (a) * (b))
 #define TOTAL(v) (((v)[0] + (v)[2]) + ((v)[1] + (v)[3]))
 
-static inline vector load(const float *at) {
+static inline vector load_vector(const float *at) {
   vector v;
   memcpy(&v, at, sizeof v);
   return v;

@@ -44,7 +44,7 @@ static int64_t input_position(const laci_unfold_axis *axis, bool transposed, int
 
 /* ---- One line for each column ---- */
 
-static void copy_strided(const float *from, int64_t stride, float *to, int64_t n) {
+static void copy_strided_elements(const float *from, int64_t stride, float *to, int64_t n) {
   if (stride == 1) memcpy(to, from, sizeof *to * (size_t)n);
   else {
     for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
@@ -69,7 +69,8 @@ static void fill_tap_row(const laci_unfold *u, int64_t t, const float *from, int
   high = high < low ? low : laci_min(high, o + n);
   memset(to, 0, sizeof *to * (size_t)(low - o));
   if (low < high)
-    copy_strided(from + low * axis->stride - before, axis->stride, to + (low - o), high - low);
+    copy_strided_elements(from + low * axis->stride - before, axis->stride, to + (low - o),
+                          high - low);
   memset(to + (high - o), 0, sizeof *to * (size_t)(o + n - high));
 }
 

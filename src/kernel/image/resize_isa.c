@@ -162,8 +162,8 @@ static inline void normalize_channel_of_pixels(const laci_image_scale *how, __m2
   _mm256_storeu_ps(to, how->mirrored ? reverse_lanes(value) : value);
 }
 
-static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
-                      size_t channel_stride) {
+static void convert_row_to_floats(const laci_image_scale *how, const uint8_t *row, size_t width,
+                                  float *to, size_t channel_stride) {
   size_t x = 0;
   for (; x + PIXELS <= width; x += PIXELS) {
     __m128i first = _mm_loadu_si128((const void *)(row + x * 3));
@@ -188,12 +188,12 @@ static void resize_vertically(laci_tap_span span, const uint8_t *rows, size_t st
   laci_image_resize_vertical_plain(span, rows, stride, 0, to);
 }
 
-static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
-                      size_t channel_stride) {
+static void convert_row_to_floats(const laci_image_scale *how, const uint8_t *row, size_t width,
+                                  float *to, size_t channel_stride) {
   laci_image_resize_scale_plain(how, row, width, 0, to, channel_stride);
 }
 
 #endif
 
 const laci_image_resize LACI_VARIANT(laci_image_resize) = {resize_horizontally, resize_vertically,
-                                                           scale_row};
+                                                           convert_row_to_floats};

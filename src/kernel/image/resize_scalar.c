@@ -11,10 +11,10 @@ static void resize_vertically(laci_tap_span span, const uint8_t *rows, size_t st
   laci_image_resize_vertical_plain(span, rows, stride, 0, to);
 }
 
-static void scale_row(const laci_image_scale *how, const uint8_t *row, size_t width, float *to,
-                      size_t channel_stride) {
+static void convert_row_to_floats(const laci_image_scale *how, const uint8_t *row, size_t width,
+                                  float *to, size_t channel_stride) {
   laci_image_resize_scale_plain(how, row, width, 0, to, channel_stride);
 }
 
 const laci_image_resize laci_image_resize_scalar = {resize_horizontally, resize_vertically,
-                                                    scale_row};
+                                                    convert_row_to_floats};

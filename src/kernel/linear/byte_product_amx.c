@@ -120,8 +120,8 @@ static void multiply_tile(const laci_byte_product *p, int64_t row, int64_t n_til
 
 /* Returns the cache lines of the next two blocks that are prefetched with tile number `tile` of
  * these two. All tiles of the part together prefetch both blocks. */
-static ahead find_lines_ahead(const laci_byte_product *p, const laci_byte_part *part, int64_t block,
-                              int64_t tile) {
+static ahead find_lines_to_prefetch(const laci_byte_product *p, const laci_byte_part *part,
+                                    int64_t block, int64_t tile) {
   enum { LINES = 2 * COLUMNS }; /* lines of two blocks for each register of x */
   const int64_t n_tiles = (part->row_end - part->row) / (2 * TILE);
   const int64_t each = n_tiles > LINES ? 1 : LINES / (n_tiles > 0 ? n_tiles : 1);
@@ -135,7 +135,7 @@ static void multiply_column_blocks(const laci_byte_product *p, const laci_byte_p
   static const ahead none = {0};
   int64_t row = part->row;
   for (int64_t tile = 0; row + 2 * TILE <= part->row_end; row += 2 * TILE, tile++) {
-    const ahead later = find_lines_ahead(p, part, block, tile);
+    const ahead later = find_lines_to_prefetch(p, part, block, tile);
     multiply_tile(p, row, 2, block, n_blocks, &later);
   }
   if (row + TILE < part->row_end && part->row_end - 2 * TILE >= part->row) {

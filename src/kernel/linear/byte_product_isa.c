@@ -19,7 +19,8 @@ typedef struct operands {
 enum { ROWS = 6, MANY = 4 };
 
 /* sums[row][block][16] = sum of x * w. `rows` and `blocks` are constants where this is inlined. */
-INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_t *sums) {
+INLINE void sum_products_of_tile(const operands *o, const int rows, const int blocks,
+                                 int32_t *sums) {
   const uint8_t *x = o->x;
   const int8_t *w = o->w;
   __m512i sum[ROWS][MANY];
@@ -63,7 +64,8 @@ INLINE __m256i add_neighbouring_sums(__m256i first, __m256i second) {
 /* Computes sums as the first variant of this function does, for one block of columns. Bytes become
  * 16 bits, whose products are added in pairs: bytes themselves would be added in 16 bits, and
  * saturate. */
-INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_t *sums) {
+INLINE void sum_products_of_tile(const operands *o, const int rows, const int blocks,
+                                 int32_t *sums) {
   const uint8_t *x = o->x;
   const int8_t *w = o->w;
   __m256i sum[ROWS][QUARTERS];
@@ -104,7 +106,8 @@ enum { ROWS = 1, MANY = 1, HALF = 8 };
 
 /* Computes sums as the first variant of this function does, for one row and block, by halves: four
  * sums for each column, one for each byte of a group. */
-INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_t *sums) {
+INLINE void sum_products_of_tile(const operands *o, const int rows, const int blocks,
+                                 int32_t *sums) {
   (void)rows;
   (void)blocks;
   for (int first = 0; first < COLUMNS; first += HALF) {
@@ -132,7 +135,8 @@ INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_
 enum { ROWS = 1, MANY = 1 };
 
 /* The reference in plain C, for any number of rows and blocks. */
-INLINE void sum_tile(const operands *o, const int rows, const int blocks, int32_t *sums) {
+INLINE void sum_products_of_tile(const operands *o, const int rows, const int blocks,
+                                 int32_t *sums) {
   (void)rows;
   (void)blocks;
   for (int c = 0; c < COLUMNS; c++) sums[c] = 0;
@@ -155,7 +159,7 @@ INLINE void multiply_tile(const laci_byte_product *p, int64_t row, int64_t block
                       .block_bytes = bytes,
                       .n_groups = (p->matrix.depth + GROUP - 1) / GROUP};
   int32_t sums[ROWS * MANY * COLUMNS];
-  sum_tile(&o, rows, blocks, sums);
+  sum_products_of_tile(&o, rows, blocks, sums);
   for (int v = 0; v < blocks; v++) {
     byte_block b;
     prepare_byte_block(p, block + v, &b);

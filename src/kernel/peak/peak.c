@@ -12,7 +12,7 @@ static const laci_peak_kernel of_level[] = {
 #undef VARIANT
 };
 
-laci_peak_kernel laci_peak_f32(void) {
+laci_peak_kernel laci_peak_f32_variant(void) {
 #if defined(__x86_64__)
   if (laci_cpu_level_in_force() == LACI_CPU_AVX2 && laci_cpu_has_avx512f())
     return (laci_peak_kernel){"avx512 f32", laci_peak_f32_avx512f};

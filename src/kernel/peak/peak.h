@@ -30,10 +30,10 @@ typedef struct laci_peak_kernel {
 
 /** Returns the f32 loop of the variant in force (cpu/cpu.h), or the AVX-512 loop where the
  * processor lacks only VNNI. */
-laci_peak_kernel laci_peak_f32(void);
+laci_peak_kernel laci_peak_f32_variant(void);
 /** Returns the loop of bf16 products summed in f32; run is NULL where the processor has no such
  * instruction. Its chains are x = x + 1, so the largest value is `iterations`. */
-laci_peak_kernel laci_peak_bf16(void);
+laci_peak_kernel laci_peak_bf16_variant(void);
 
 /** Reads n words, aligned to 64 bytes, in ascending order; returns their exclusive or. It is plain
  * C: even scalar loads are several times faster than the memory. */

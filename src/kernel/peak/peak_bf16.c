@@ -32,13 +32,13 @@ __attribute__((target("avx512f,avx512bf16"))) static double pairs(int64_t iterat
   return 2.0 * PAIR * CHAINS * LANES * (double)iterations;
 }
 
-laci_peak_kernel laci_peak_bf16(void) {
+laci_peak_kernel laci_peak_bf16_variant(void) {
   bool has = laci_cpu_level_in_force() == LACI_CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
   return has ? (laci_peak_kernel){"avx512 bf16", pairs} : (laci_peak_kernel){"none", NULL};
 }
 
 #else
 
-laci_peak_kernel laci_peak_bf16(void) { return (laci_peak_kernel){"none", NULL}; }
+laci_peak_kernel laci_peak_bf16_variant(void) { return (laci_peak_kernel){"none", NULL}; }
 
 #endif

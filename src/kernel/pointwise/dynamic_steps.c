@@ -19,14 +19,14 @@ static laci_find_extremes *const find_of_level[] = {
 #undef VARIANT
 };
 
-static laci_write_steps *const write_of_level[] = {
-#define VARIANT(name, level) [level] = laci_write_steps_##name,
+static laci_quantize_dynamic_floats *const write_of_level[] = {
+#define VARIANT(name, level) [level] = laci_quantize_dynamic_floats_##name,
     LACI_KERNEL_VARIANTS(VARIANT)
 #undef VARIANT
 };
 
-static laci_write_step_bytes *const write_bytes_of_level[] = {
-#define VARIANT(name, level) [level] = laci_write_step_bytes_##name,
+static laci_quantize_dynamic_bytes *const write_bytes_of_level[] = {
+#define VARIANT(name, level) [level] = laci_quantize_dynamic_bytes_##name,
     LACI_KERNEL_VARIANTS(VARIANT)
 #undef VARIANT
 };
@@ -34,9 +34,9 @@ static laci_write_step_bytes *const write_bytes_of_level[] = {
 laci_find_extremes *laci_find_extremes_variant(void) {
   return find_of_level[laci_cpu_level_in_force()];
 }
-laci_write_steps *laci_write_steps_variant(void) {
+laci_quantize_dynamic_floats *laci_quantize_dynamic_floats_variant(void) {
   return write_of_level[laci_cpu_level_in_force()];
 }
-laci_write_step_bytes *laci_write_step_bytes_variant(void) {
+laci_quantize_dynamic_bytes *laci_quantize_dynamic_bytes_variant(void) {
   return write_bytes_of_level[laci_cpu_level_in_force()];
 }

@@ -32,22 +32,23 @@ laci_dynamic_scale laci_dynamic_scale_from_extremes(laci_extremes e);
 /** Finds the extremes of n floats. Callable from any thread. */
 typedef laci_extremes laci_find_extremes(const float *x, int64_t n);
 /** Writes y, as defined above, of n floats x; y may be x. Callable from any thread. */
-typedef void laci_write_steps(laci_dynamic_scale to, const float *x, int64_t n, float *y);
+typedef void laci_quantize_dynamic_floats(laci_dynamic_scale to, const float *x, int64_t n,
+                                          float *y);
 /** Writes the bytes y + zero of n floats, at most 2^23. Returns their sum. Callable from any
  * thread. */
-typedef int32_t laci_write_step_bytes(laci_dynamic_scale to, const float *x, int64_t n,
-                                      uint8_t *bytes);
+typedef int32_t laci_quantize_dynamic_bytes(laci_dynamic_scale to, const float *x, int64_t n,
+                                            uint8_t *bytes);
 
-#define LACI_DYNAMIC_STEPS_DECLARE(name, level) \
-  laci_find_extremes laci_find_extremes_##name; \
-  laci_write_steps laci_write_steps_##name;     \
-  laci_write_step_bytes laci_write_step_bytes_##name;
+#define LACI_DYNAMIC_STEPS_DECLARE(name, level)                     \
+  laci_find_extremes laci_find_extremes_##name;                     \
+  laci_quantize_dynamic_floats laci_quantize_dynamic_floats_##name; \
+  laci_quantize_dynamic_bytes laci_quantize_dynamic_bytes_##name;
 LACI_KERNEL_VARIANTS(LACI_DYNAMIC_STEPS_DECLARE)
 #undef LACI_DYNAMIC_STEPS_DECLARE
 
 /** Return the variants for the SIMD level in force (cpu/cpu.h). */
 laci_find_extremes *laci_find_extremes_variant(void);
-laci_write_steps *laci_write_steps_variant(void);
-laci_write_step_bytes *laci_write_step_bytes_variant(void);
+laci_quantize_dynamic_floats *laci_quantize_dynamic_floats_variant(void);
+laci_quantize_dynamic_bytes *laci_quantize_dynamic_bytes_variant(void);
 
 #endif

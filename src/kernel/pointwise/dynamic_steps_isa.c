@@ -34,7 +34,8 @@ laci_extremes LACI_VARIANT(laci_find_extremes)(const float *x, int64_t n) {
   return all;
 }
 
-void LACI_VARIANT(laci_write_steps)(laci_dynamic_scale to, const float *x, int64_t n, float *y) {
+void LACI_VARIANT(laci_quantize_dynamic_floats)(laci_dynamic_scale to, const float *x, int64_t n,
+                                                float *y) {
   const float scale = to.scale, low = -to.zero, high = UINT8_MAX - to.zero;
   if (!(scale > 0)) {
     for (int64_t i = 0; i < n; i++) y[i] = 0;
@@ -45,8 +46,8 @@ void LACI_VARIANT(laci_write_steps)(laci_dynamic_scale to, const float *x, int64
     y[i] = laci_quantize_clip(rintf(x[i] / scale), low, high) + 0.0F; /* -0 becomes +0 */
 }
 
-int32_t LACI_VARIANT(laci_write_step_bytes)(laci_dynamic_scale to, const float *x, int64_t n,
-                                            uint8_t *bytes) {
+int32_t LACI_VARIANT(laci_quantize_dynamic_bytes)(laci_dynamic_scale to, const float *x, int64_t n,
+                                                  uint8_t *bytes) {
   const float scale = to.scale, zero = to.zero, low = -zero, high = UINT8_MAX - zero;
   int32_t sum = 0;
   if (!(scale > 0)) {

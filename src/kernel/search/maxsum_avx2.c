@@ -70,15 +70,15 @@ INLINE void set_tile_columns(const char **tile_of, int capacity, const void *con
   }
 }
 
-INLINE void write_row(int32_t *out, int n, __m128i sums, bool adds) {
+INLINE void write_table_row(int32_t *out, int n, __m128i sums, bool adds) {
   __m128i wanted = _mm_cmpgt_epi32(_mm_set1_epi32(n), _mm_setr_epi32(0, 1, 2, 3));
   if (adds) sums = _mm_add_epi32(sums, _mm_maskload_epi32(out, wanted));
   _mm_maskstore_epi32(out, wanted, sums);
 }
 
 /* Computes the sums of n single columns of bytes; `sums` has room for whole tiles. */
-static void sum_columns(const laci_maxsum_job *job, const void *const *columns, int n,
-                        int32_t *sums) {
+static void sum_single_columns(const laci_maxsum_job *job, const void *const *columns, int n,
+                               int32_t *sums) {
   const char *x[TILE_X];
   for (int j = 0; j < n; j += TILE_X) {
     __m256i sum[TILE_X] = {0};
@@ -94,10 +94,10 @@ static void sum_columns(const laci_maxsum_job *job, const void *const *columns, 
 INLINE void compute_columns_of_bytes(const laci_maxsum_job *job, int j0, int n) {
   const char *t[TILE_T], *x[TILE_X];
   int32_t x_sums[COLUMNS_AT_ONCE], t_sums[TILE_X];
-  sum_columns(job, job->x + j0, n, x_sums);
+  sum_single_columns(job, job->x + j0, n, x_sums);
   for (int i = 0; i < job->nt; i += TILE_T) {
     const int nt = smaller_of(TILE_T, job->nt - i);
-    sum_columns(job, job->t + i, nt, t_sums);
+    sum_single_columns(job, job->t + i, nt, t_sums);
     set_tile_columns(t, TILE_T, job->t, i, job->nt, job->first);
     for (int j = 0; j < n; j += TILE_X) {
       __m128i sums[TILE_T];
@@ -107,7 +107,8 @@ INLINE void compute_columns_of_bytes(const laci_maxsum_job *job, int j0, int n) 
       int32_t *out = job->out + (size_t)i * job->out_stride + (size_t)(j0 + j);
       for (int k = 0; k < nt; k++) {
         __m128i both = _mm_add_epi32(_mm_add_epi32(sums[k], x_sum), _mm_set1_epi32(t_sums[k]));
-        write_row(out + (size_t)k * job->out_stride, n - j, _mm_srli_epi32(both, 1), job->adds);
+        write_table_row(out + (size_t)k * job->out_stride, n - j, _mm_srli_epi32(both, 1),
+                        job->adds);
       }
     }
   }
@@ -129,7 +130,7 @@ void laci_maxsum_i16_avx2(const laci_maxsum_job *job) {
       sum_tile(t, x, 2 * job->rows, add_max_i16, sums);
       int32_t *out = job->out + (size_t)i * job->out_stride + (size_t)j;
       for (int k = 0; k < smaller_of(TILE_T, job->nt - i); k++) {
-        write_row(out + (size_t)k * job->out_stride, job->nx - j, sums[k], job->adds);
+        write_table_row(out + (size_t)k * job->out_stride, job->nx - j, sums[k], job->adds);
       }
     }
   }

@@ -64,22 +64,24 @@ INLINE __m512i sum_tile(const char *const t[TILE], const char *const x[TILE], si
                       add_quarters(transpose_sums(sum[2]), transpose_sums(sum[3])));
 }
 
-INLINE void write_row(int32_t *out, __m128i sums, __mmask8 columns, bool adds) {
+INLINE void write_table_row(int32_t *out, __m128i sums, __mmask8 columns, bool adds) {
   if (adds) sums = _mm_add_epi32(sums, _mm_maskz_loadu_epi32(columns, out));
   _mm_mask_storeu_epi32(out, columns, sums);
 }
 
-INLINE void write_tile(const laci_maxsum_job *job, int i0, int j0, __m512i sums) {
+INLINE void write_table_tile(const laci_maxsum_job *job, int i0, int j0, __m512i sums) {
   const __mmask8 columns = (__mmask8)((1U << smaller_of(TILE, job->nx - j0)) - 1);
   int32_t *out = job->out + (size_t)i0 * job->out_stride + (size_t)j0;
   const int n = job->nt - i0;
-  write_row(out, _mm512_castsi512_si128(sums), columns, job->adds);
+  write_table_row(out, _mm512_castsi512_si128(sums), columns, job->adds);
   if (n < 2) return;
-  write_row(out + job->out_stride, _mm512_extracti32x4_epi32(sums, 1), columns, job->adds);
+  write_table_row(out + job->out_stride, _mm512_extracti32x4_epi32(sums, 1), columns, job->adds);
   if (n < 3) return;
-  write_row(out + 2 * job->out_stride, _mm512_extracti32x4_epi32(sums, 2), columns, job->adds);
+  write_table_row(out + 2 * job->out_stride, _mm512_extracti32x4_epi32(sums, 2), columns,
+                  job->adds);
   if (n < 4) return;
-  write_row(out + 3 * job->out_stride, _mm512_extracti32x4_epi32(sums, 3), columns, job->adds);
+  write_table_row(out + 3 * job->out_stride, _mm512_extracti32x4_epi32(sums, 3), columns,
+                  job->adds);
 }
 
 INLINE void set_tile_columns(const char *tile_of[TILE], const void *const *columns, int at, int n,
@@ -95,7 +97,7 @@ INLINE void compute_all_tiles(const laci_maxsum_job *job, size_t size, step *add
     set_tile_columns(t, job->t, i, job->nt, job->first * size);
     for (int j = 0; j < job->nx; j += TILE) {
       set_tile_columns(x, job->x, j, job->nx, job->first * size);
-      write_tile(job, i, j, sum_tile(t, x, job->rows * size, add));
+      write_table_tile(job, i, j, sum_tile(t, x, job->rows * size, add));
     }
   }
 }

@@ -9,7 +9,7 @@ static const struct {
   laci_nth *nth;
   laci_sum *sum;
 } of_level[] = {
-#define VARIANT(name, level) [level] = {laci_nth_largest_##name, laci_top_sum_##name},
+#define VARIANT(name, level) [level] = {laci_nth_largest_##name, laci_sum_n_largest_##name},
     LACI_KERNEL_VARIANTS(VARIANT)
 #undef VARIANT
 };
@@ -19,7 +19,7 @@ void laci_nth_largest(laci_number number, const void *const *columns, int n_colu
   of_level[laci_cpu_level_in_force()].nth(number, columns, n_columns, n, rows, out);
 }
 
-int64_t laci_top_sum(laci_number number, const void *const *columns, int n_columns, int n,
-                     size_t rows) {
+int64_t laci_sum_n_largest(laci_number number, const void *const *columns, int n_columns, int n,
+                           size_t rows) {
   return of_level[laci_cpu_level_in_force()].sum(number, columns, n_columns, n, rows);
 }

@@ -21,7 +21,7 @@ typedef int64_t laci_sum(laci_number number, const void *const *columns, int n_c
 
 #define LACI_TOPN_DECLARE(name, level) \
   laci_nth laci_nth_largest_##name;    \
-  laci_sum laci_top_sum_##name;
+  laci_sum laci_sum_n_largest_##name;
 LACI_KERNEL_VARIANTS(LACI_TOPN_DECLARE)
 #undef LACI_TOPN_DECLARE
 
@@ -33,7 +33,7 @@ void laci_nth_largest(laci_number number, const void *const *columns, int n_colu
 
 /** Returns the sum, over all rows r, of the n largest of columns[..][r]; n <= n_columns. Other
  * conditions are those of laci_nth_largest. */
-int64_t laci_top_sum(laci_number number, const void *const *columns, int n_columns, int n,
-                     size_t rows);
+int64_t laci_sum_n_largest(laci_number number, const void *const *columns, int n_columns, int n,
+                           size_t rows);
 
 #endif

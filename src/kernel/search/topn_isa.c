@@ -128,7 +128,7 @@ INLINE lanes load_column(const stripe *s, int c) {
 }
 
 /* Finds the n largest of every row, in order. */
-INLINE void sort_largest(const element_operations *k, const stripe *s, int n, lanes *top) {
+INLINE void keep_n_largest_sorted(const element_operations *k, const stripe *s, int n, lanes *top) {
   for (int place = 0; place < n; place++) top[place] = set_zero();
   for (int c = 0; c < s->n_columns; c++) {
     lanes sinking = load_column(s, c);
@@ -151,7 +151,7 @@ INLINE void nth_largest_of_rows(const element_operations *k, const void *const *
   lanes top[LACI_TOPN_MAX];
   stripe s = {columns, n_columns, 0};
   for (; s.at < bytes; s.at += sizeof(lanes)) {
-    sort_largest(k, &s, n, top);
+    keep_n_largest_sorted(k, &s, n, top);
     store(out + s.at, top[n - 1]);
   }
 }
@@ -190,8 +190,8 @@ INLINE lanes add_two_largest_of_four(const element_operations *k, const stripe *
  * steps, lanes are added to the total. */
 enum { STEPS_AT_ONCE = 256 };
 
-INLINE int64_t top_sum_of_rows(const element_operations *k, const void *const *columns,
-                               int n_columns, int n, size_t bytes) {
+INLINE int64_t sum_n_largest_of_rows(const element_operations *k, const void *const *columns,
+                                     int n_columns, int n, size_t bytes) {
   lanes top[LACI_TOPN_MAX];
   stripe s = {columns, n_columns, 0};
   int64_t total = 0;
@@ -202,7 +202,7 @@ INLINE int64_t top_sum_of_rows(const element_operations *k, const void *const *c
         sums = add_two_largest_of_four(k, &s, sums);
         continue;
       }
-      sort_largest(k, &s, n, top);
+      keep_n_largest_sorted(k, &s, n, top);
       for (int place = 0; place < n; place++) sums = k->add(sums, top[place]);
     }
     total += sum_lanes(sums);
@@ -210,20 +210,20 @@ INLINE int64_t top_sum_of_rows(const element_operations *k, const void *const *c
   return total;
 }
 
-INLINE int64_t top_sum_of_type(const element_operations *k, const void *const *columns,
-                               int n_columns, int n, size_t bytes) {
+INLINE int64_t sum_n_largest_of_type(const element_operations *k, const void *const *columns,
+                                     int n_columns, int n, size_t bytes) {
   switch (n) {
-    case 1: return top_sum_of_rows(k, columns, n_columns, 1, bytes);
+    case 1: return sum_n_largest_of_rows(k, columns, n_columns, 1, bytes);
     case 2:
-      return n_columns == 4 ? top_sum_of_rows(k, columns, 4, 2, bytes)
-                            : top_sum_of_rows(k, columns, n_columns, 2, bytes);
-    case 3: return top_sum_of_rows(k, columns, n_columns, 3, bytes);
-    case 4: return top_sum_of_rows(k, columns, n_columns, 4, bytes);
-    case 5: return top_sum_of_rows(k, columns, n_columns, 5, bytes);
-    case 6: return top_sum_of_rows(k, columns, n_columns, 6, bytes);
-    case 7: return top_sum_of_rows(k, columns, n_columns, 7, bytes);
-    case 8: return top_sum_of_rows(k, columns, n_columns, 8, bytes);
-    default: return top_sum_of_rows(k, columns, n_columns, n, bytes);
+      return n_columns == 4 ? sum_n_largest_of_rows(k, columns, 4, 2, bytes)
+                            : sum_n_largest_of_rows(k, columns, n_columns, 2, bytes);
+    case 3: return sum_n_largest_of_rows(k, columns, n_columns, 3, bytes);
+    case 4: return sum_n_largest_of_rows(k, columns, n_columns, 4, bytes);
+    case 5: return sum_n_largest_of_rows(k, columns, n_columns, 5, bytes);
+    case 6: return sum_n_largest_of_rows(k, columns, n_columns, 6, bytes);
+    case 7: return sum_n_largest_of_rows(k, columns, n_columns, 7, bytes);
+    case 8: return sum_n_largest_of_rows(k, columns, n_columns, 8, bytes);
+    default: return sum_n_largest_of_rows(k, columns, n_columns, n, bytes);
   }
 }
 
@@ -236,8 +236,8 @@ void LACI_VARIANT(laci_nth_largest)(laci_number number, const void *const *colum
   else nth_largest_of_type(&kind_i16, columns, n_columns, n, 2 * rows, out);
 }
 
-int64_t LACI_VARIANT(laci_top_sum)(laci_number number, const void *const *columns, int n_columns,
-                                   int n, size_t rows) {
-  if (number == LACI_U8) return top_sum_of_type(&kind_u8, columns, n_columns, n, rows);
-  return top_sum_of_type(&kind_i16, columns, n_columns, n, 2 * rows);
+int64_t LACI_VARIANT(laci_sum_n_largest)(laci_number number, const void *const *columns,
+                                         int n_columns, int n, size_t rows) {
+  if (number == LACI_U8) return sum_n_largest_of_type(&kind_u8, columns, n_columns, n, rows);
+  return sum_n_largest_of_type(&kind_i16, columns, n_columns, n, 2 * rows);
 }

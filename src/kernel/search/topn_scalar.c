@@ -60,8 +60,8 @@ void laci_nth_largest_scalar(laci_number number, const void *const *columns, int
   }
 }
 
-int64_t laci_top_sum_scalar(laci_number number, const void *const *columns, int n_columns, int n,
-                            size_t rows) {
+int64_t laci_sum_n_largest_scalar(laci_number number, const void *const *columns, int n_columns,
+                                  int n, size_t rows) {
   int64_t total = 0;
   for (size_t row = 0; row < rows; row += ROWS_AT_ONCE) {
     size_t length = count_rows_in_chunk(rows, row);

@@ -71,7 +71,7 @@ static void add_half_sums(const half_sums *h, int64_t n, sums *to) {
   }
 }
 
-static void clear_halves(half_sums *h, int64_t n) {
+static void clear_half_sums(half_sums *h, int64_t n) {
   memset(h->even, 0, (size_t)n * sizeof *h->even);
   memset(h->odd, 0, (size_t)n * sizeof *h->odd);
 }
@@ -82,7 +82,7 @@ static void sum_neighbouring_words(const float *from, int64_t n, int64_t to_resu
     half_sums h;
     sums all = {.n_inside = {0}};
     int64_t vectors = 0;
-    clear_halves(&h, LANES);
+    clear_half_sums(&h, LANES);
     for (; n >= LANES && vectors < MOST_HALF; n -= LANES, from += LANES, vectors++)
       add_words(from, LANES, 1, h.even, h.odd);
     if (n < LANES && vectors < MOST_HALF) {
@@ -106,8 +106,9 @@ static void clear_sums(sums *s, int64_t n) {
 
 /* Converts the sums of one channel of 16 results to bytes, and adds each byte to the word of its
  * result. */
-static void add_bytes_of_sums(const laci_average_pool *p, const uint32_t *sum,
-                              const int32_t *n_inside, int shift, uint32_t *restrict words) {
+static void add_channel_bytes_to_words(const laci_average_pool *p, const uint32_t *sum,
+                                       const int32_t *n_inside, int shift,
+                                       uint32_t *restrict words) {
   const float scale = p->scale, zero = (float)p->zero, low = (float)p->low, high = (float)p->high;
   const float size = p->counts_padding ? (float)(p->window.kernel_h * p->window.kernel_w) : 0;
   const int32_t x_zero = p->x_zero;
@@ -126,7 +127,8 @@ static void convert_sums_to_words(const laci_average_pool *p, const sums *s, int
   for (int64_t at = 0; at < n; at += LANES) {
     memset(words + at, 0, LANES * sizeof *words);
     for (int channel = 0; channel < SIDE; channel++) {
-      add_bytes_of_sums(p, s->of[channel] + at, s->n_inside + at, channel * BYTE_BITS, words + at);
+      add_channel_bytes_to_words(p, s->of[channel] + at, s->n_inside + at, channel * BYTE_BITS,
+                                 words + at);
     }
   }
 }
@@ -196,7 +198,7 @@ static void sum_windows_of_row(const laci_average_pool *p, const float *x, int64
   half_sums h;
   int64_t held = 0; /* number of words in each of the halves, at most */
   clear_sums(s, (n + LANES - 1) / LANES * LANES);
-  clear_halves(&h, n);
+  clear_half_sums(&h, n);
   for (int64_t at = top > 0 ? top : 0; at < laci_min(top + g->kernel_h, g->h); at++) {
     const float *from = x + at * p->in.row_stride;
     if (wide) {
@@ -205,7 +207,7 @@ static void sum_windows_of_row(const laci_average_pool *p, const float *x, int64
     }
     if (held + g->kernel_w > MOST_HALF) {
       add_half_sums(&h, n, s);
-      clear_halves(&h, n);
+      clear_half_sums(&h, n);
       held = 0;
     }
     add_window_row(p, from, results, &h, s);
@@ -215,7 +217,7 @@ static void sum_windows_of_row(const laci_average_pool *p, const float *x, int64
 }
 
 /* Is the window the whole image? */
-static bool is_whole_image(const laci_sparse_window *g) {
+static bool covers_whole_image(const laci_sparse_window *g) {
   return g->out_h == 1 && g->out_w == 1 && g->kernel_h == g->h && g->kernel_w == g->w &&
          g->pad_top == 0 && g->pad_left == 0;
 }
@@ -242,7 +244,7 @@ static void pool_channel_of_pixels(const laci_average_pool *p, int64_t channel, 
   for (int64_t row = 0; row < g->out_h; row++) {
     for (int64_t at = 0; at < g->out_w; at += SOME) {
       const range results = {at, laci_min(at + SOME, g->out_w)};
-      if (is_whole_image(g)) sum_whole_image(p, x, &s);
+      if (covers_whole_image(g)) sum_whole_image(p, x, &s);
       else sum_windows_of_row(p, x, row, results, &s);
       convert_sums_to_words(p, &s, results.last - at, words);
       store_result_words(&p->out, (const int64_t[]){row, at}, results.last - at, words, y);
@@ -254,21 +256,21 @@ static void pool_channel_of_pixels(const laci_average_pool *p, int64_t channel, 
 
 /* Computes the window sums of a result pixel of 16 images, and returns the number of pixels in its
  * window. */
-static int32_t sum_pixel_of_images(const laci_average_pool *p, const float *x,
-                                   const int64_t pixel[2], sums *s) {
+static int32_t sum_window_of_images(const laci_average_pool *p, const float *x,
+                                    const int64_t pixel[2], sums *s) {
   const laci_sparse_window *g = &p->window;
   const int64_t top = pixel[0] * g->stride_h - g->pad_top;
   const int64_t left = pixel[1] * g->stride_w - g->pad_left;
   half_sums h;
   int32_t n = 0;
   clear_sums(s, LANES);
-  clear_halves(&h, LANES);
+  clear_half_sums(&h, LANES);
   for (int64_t at = top > 0 ? top : 0; at < laci_min(top + g->kernel_h, g->h); at++) {
     for (int64_t tap = left > 0 ? left : 0; tap < laci_min(left + g->kernel_w, g->w); tap++) {
       add_words(x + at * p->in.row_stride + tap * p->in.pixel_stride, LANES, 1, h.even, h.odd);
       if (++n % MOST_HALF != 0) continue;
       add_half_sums(&h, LANES, s);
-      clear_halves(&h, LANES);
+      clear_half_sums(&h, LANES);
     }
   }
   add_half_sums(&h, LANES, s);
@@ -283,7 +285,7 @@ static void pool_channel_of_images(const laci_average_pool *p, int64_t channel, 
   x += laci_sparse_offset(&p->in, channel, 0, 0);
   for (int64_t at = 0; at < g->out_h * g->out_w; at++) {
     const int64_t pixel[2] = {at / g->out_w, at % g->out_w};
-    const int32_t n = sum_pixel_of_images(p, x, pixel, &s);
+    const int32_t n = sum_window_of_images(p, x, pixel, &s);
     for (int lane = 0; lane < LANES; lane++) s.n_inside[lane] = n;
     convert_sums_to_words(p, &s, LANES, words);
     memcpy(y + laci_sparse_offset(&p->out, channel, pixel[0], pixel[1]), words,

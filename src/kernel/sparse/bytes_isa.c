@@ -41,7 +41,7 @@ typedef struct run {
   int64_t n;      /* number of pixels, a multiple of sixteen */
 } run;
 
-static void pack_pixel_run(const run *r, const float *floats, float *to) {
+static void quantize_pixel_run(const run *r, const float *floats, float *to) {
   const uint32_t zero = (uint32_t)laci_bytes_zero_point(r->q);
   for (int64_t at = 0; at < r->n; at += LANES) {
     uint32_t int8x4[LANES] = {0};
@@ -55,7 +55,7 @@ static void pack_pixel_run(const run *r, const float *floats, float *to) {
   }
 }
 
-static void unpack_pixel_run(const run *r, const float *from, float *floats) {
+static void dequantize_pixel_run(const run *r, const float *from, float *floats) {
   for (int64_t at = 0; at < r->n; at += LANES) {
     for (int c = 0; c < r->n_channels; c++) {
       dequantize_lanes(r->q, from + at, BYTE * c, floats + c * r->stride + at);
@@ -102,25 +102,25 @@ static int channels_in_int8x4(const item *i, int64_t channel) {
   return left < INT8X4 ? (int)left : INT8X4;
 }
 
-static void pack_item_range(const laci_bytes_form *f, const float *floats, float *int8x4,
-                            int64_t first, int64_t last) {
+static void quantize_item_range(const laci_bytes_form *f, const float *floats, float *int8x4,
+                                int64_t first, int64_t last) {
   for (int64_t at = first; at < last; at++) {
     item i = locate_item(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       i.run.n_channels = channels_in_int8x4(&i, c);
-      pack_pixel_run(&i.run, floats + i.floats, int8x4 + i.int8x4);
+      quantize_pixel_run(&i.run, floats + i.floats, int8x4 + i.int8x4);
       i.floats += INT8X4 * i.run.stride;
     }
   }
 }
 
-static void unpack_item_range(const laci_bytes_form *f, const float *int8x4, float *floats,
-                              int64_t first, int64_t last) {
+static void dequantize_item_range(const laci_bytes_form *f, const float *int8x4, float *floats,
+                                  int64_t first, int64_t last) {
   for (int64_t at = first; at < last; at++) {
     item i = locate_item(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       i.run.n_channels = channels_in_int8x4(&i, c);
-      unpack_pixel_run(&i.run, int8x4 + i.int8x4, floats + i.floats);
+      dequantize_pixel_run(&i.run, int8x4 + i.int8x4, floats + i.floats);
       i.floats += INT8X4 * i.run.stride;
     }
   }
@@ -129,7 +129,8 @@ static void unpack_item_range(const laci_bytes_form *f, const float *int8x4, flo
 /* ---- Sums ---- */
 
 /* Returns the sum of one byte of a and b, shifted to its position. */
-static inline uint32_t add_bytes_at(const laci_bytes_sum *s, uint32_t a, uint32_t b, int shift) {
+static inline uint32_t sum_byte_at_shift(const laci_bytes_sum *s, uint32_t a, uint32_t b,
+                                         int shift) {
   const float first = (float)(int32_t)(a >> shift & UINT8_MAX) - s->a_zero;
   const float second = (float)(int32_t)(b >> shift & UINT8_MAX) - s->b_zero;
   const float whole = rintf(fmaf(second, s->b_scale, first * s->a_scale)) + s->zero;
@@ -140,10 +141,10 @@ static void add_sixteen_words(const laci_bytes_sum *s, const float *a, const flo
   float int8x4[LANES];
   for (int lane = 0; lane < LANES; lane++) {
     const uint32_t first = load_word(a + lane), second = load_word(b + lane);
-    store_word(int8x4 + lane, add_bytes_at(s, first, second, 0) |
-                                  add_bytes_at(s, first, second, BYTE) |
-                                  add_bytes_at(s, first, second, 2 * BYTE) |
-                                  add_bytes_at(s, first, second, 3 * BYTE));
+    store_word(int8x4 + lane, sum_byte_at_shift(s, first, second, 0) |
+                                  sum_byte_at_shift(s, first, second, BYTE) |
+                                  sum_byte_at_shift(s, first, second, 2 * BYTE) |
+                                  sum_byte_at_shift(s, first, second, 3 * BYTE));
   }
   memcpy(y, int8x4, sizeof int8x4);
 }
@@ -166,41 +167,42 @@ static void add_bytes(const laci_bytes_sum *s, const float *a, const float *b, i
 /* ---- A constant for each channel ---- */
 
 /* Returns byte number `shift` / 8 of the sum, at its position. */
-static inline uint32_t shift_byte_at(const laci_fake_quantized *from, const laci_fake_quantized *to,
-                                     float by, uint32_t x, int shift) {
+static inline uint32_t add_constant_to_byte(const laci_fake_quantized *from,
+                                            const laci_fake_quantized *to, float by, uint32_t x,
+                                            int shift) {
   const float byte = (float)(int32_t)(x >> shift & UINT8_MAX);
   const float sum = ((byte + from->low) * from->scale + 0.0F) + by;
   const float whole = laci_quantize_clip(rintf(sum / to->scale), to->low, to->high) - to->low;
   return (uint32_t)(int32_t)whole << shift;
 }
 
-static void shift_pixel_run(const laci_fake_quantized *q, const laci_bytes_shift *s,
-                            const float *by, const float *x, float *y) {
+static void add_constants_to_pixel_run(const laci_fake_quantized *q, const laci_bytes_shift *s,
+                                       const float *by, const float *x, float *y) {
   const laci_fake_quantized from = *q, to = *s->to;
   const float of[INT8X4] = {by[0], by[1], by[2], by[3]};
   float int8x4[LANES];
   for (int lane = 0; lane < LANES; lane++) {
     const uint32_t word = load_word(x + lane);
-    store_word(int8x4 + lane, shift_byte_at(&from, &to, of[0], word, 0) |
-                                  shift_byte_at(&from, &to, of[1], word, BYTE) |
-                                  shift_byte_at(&from, &to, of[2], word, 2 * BYTE) |
-                                  shift_byte_at(&from, &to, of[3], word, 3 * BYTE));
+    store_word(int8x4 + lane, add_constant_to_byte(&from, &to, of[0], word, 0) |
+                                  add_constant_to_byte(&from, &to, of[1], word, BYTE) |
+                                  add_constant_to_byte(&from, &to, of[2], word, 2 * BYTE) |
+                                  add_constant_to_byte(&from, &to, of[3], word, 3 * BYTE));
   }
   memcpy(y, int8x4, sizeof int8x4);
 }
 
-static void shift_item_range(const laci_bytes_form *f, const laci_bytes_shift *s, const float *x,
-                             float *y, int64_t first, int64_t last) {
+static void add_constants_to_items(const laci_bytes_form *f, const laci_bytes_shift *s,
+                                   const float *x, float *y, int64_t first, int64_t last) {
   for (int64_t at = first; at < last; at++) {
     item i = locate_item(f, at);
     for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
       for (int64_t pixel = 0; pixel < i.run.n; pixel += LANES) {
         const int64_t place = i.int8x4 + pixel;
-        shift_pixel_run(f->q, s, s->by + c, x + place, y + place);
+        add_constants_to_pixel_run(f->q, s, s->by + c, x + place, y + place);
       }
     }
   }
 }
 
-const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {pack_item_range, unpack_item_range, add_bytes,
-                                                    shift_item_range};
+const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {quantize_item_range, dequantize_item_range,
+                                                    add_bytes, add_constants_to_items};

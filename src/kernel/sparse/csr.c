@@ -46,7 +46,7 @@ typedef struct lines {
   int n;
 } lines;
 
-static void add_cache_line(lines *l, int64_t line) {
+static void add_cache_line_to_set(lines *l, int64_t line) {
   uint64_t at = (uint64_t)line * 0x9E3779B97F4A7C15U >> 54;
   while (l->slot[at] && l->slot[at] != line + 1) at = (at + 1) % SLOTS;
   l->n += !l->slot[at];
@@ -57,15 +57,15 @@ static void add_cache_line(lines *l, int64_t line) {
  * end_column. A block has as many groups of four columns as fit in the cache, but at least one.
  * With 2:4, all rows of a block then have the same number of entries, so that the ends of loops are
  * predicted well. */
-static int64_t find_column_block_end(const laci_sparse_product *p, const laci_sparse_tile *tiles,
-                                     int64_t n_tiles, int64_t first_column, int64_t end_column) {
+static int64_t end_of_column_block(const laci_sparse_product *p, const laci_sparse_tile *tiles,
+                                   int64_t n_tiles, int64_t first_column, int64_t end_column) {
   lines l = {.n = 0};
   int64_t column = first_column;
   for (; column < end_column && (l.n < MOST_LINES || (column - first_column) % FOUR); column++) {
     for (int64_t t = 0; t < n_tiles; t++) {
       const int64_t at = tiles[t].in + p->column_at[column];
-      add_cache_line(&l, at / LINE);
-      add_cache_line(&l, (at + LACI_SPARSE_LANES - 1) / LINE);
+      add_cache_line_to_set(&l, at / LINE);
+      add_cache_line_to_set(&l, (at + LACI_SPARSE_LANES - 1) / LINE);
     }
   }
   return column;
@@ -91,7 +91,7 @@ static void find_column_blocks(builder *m) {
   for (int64_t group = 0; group < n_groups; group++) {
     m->first[group] = n;
     for (int64_t at = group * each; at < (group + 1) * each; n++) {
-      at = m->ends[n] = find_column_block_end(m->p, m->tiles, m->n_tiles, at, (group + 1) * each);
+      at = m->ends[n] = end_of_column_block(m->p, m->tiles, m->n_tiles, at, (group + 1) * each);
     }
   }
   m->first[n_groups] = n;

@@ -160,8 +160,8 @@ static int count_vectors(const laci_sparse_tile *tiles, int64_t n) {
 
 /* Can results be stored as whole vectors? They can if no function follows the clip, and zeros may
  * be written to the lanes that are not results. */
-static bool can_store_whole(const laci_sparse_operands *o, const laci_sparse_tile *tiles,
-                            int64_t n_tiles) {
+static bool can_store_whole_vectors(const laci_sparse_operands *o, const laci_sparse_tile *tiles,
+                                    int64_t n_tiles) {
   bool whole = WIDTH > 1 && laci_sparse_is_only_clipped(o);
   for (int64_t t = 0; t < n_tiles; t++) {
     const bool all = (~tiles[t].lanes & LACI_SPARSE_ALL_LANES) == 0;
@@ -187,7 +187,7 @@ void LACI_VARIANT(laci_csr)(const laci_csr *csr, const laci_sparse_operands *o, 
                             const laci_sparse_tile *tiles, int64_t n_tiles) {
   const laci_csr_chunk *c = &csr->chunks[chunk];
   const int64_t n_rows = c->row_last - c->row_first;
-  const bool whole = can_store_whole(o, tiles, n_tiles);
+  const bool whole = can_store_whole_vectors(o, tiles, n_tiles);
   float sums[LACI_CSR_MOST_TILES * LACI_CSR_MOST_ROWS * LANES];
   strip s = {.apart = n_rows * LANES, .all_lanes = true};
   for (int64_t t = 0; t < n_tiles; t++) set_tile_addresses(csr, o, c->row_first, &tiles[t], &s);

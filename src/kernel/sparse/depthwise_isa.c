@@ -47,8 +47,8 @@ typedef struct register_operands {
 
 /* Computes n vectors of sums from position `at` of the long row. apart: number of floats in `to`
  * between one 16 sums and the next 16. */
-INLINE void sum_vectors(const register_operands *h, int64_t at, const int n_taps, const int n,
-                        int64_t apart, float *to) {
+INLINE void sum_products_of_vectors(const register_operands *h, int64_t at, const int n_taps,
+                                    const int n, int64_t apart, float *to) {
   vector sum[MOST_VECTORS];
 #pragma GCC unroll 8
   for (int v = 0; v < n; v++) sum[v] = h->bias;
@@ -67,8 +67,8 @@ INLINE void sum_vectors(const register_operands *h, int64_t at, const int n_taps
 
 /* Computes n contiguous sums, from position `from` of the long row on. Up to 15 more sums are
  * written after them. */
-INLINE void sum_vectors_of_span(const channel *c, int64_t from, const int n_taps, int64_t n,
-                                int64_t apart, float *to) {
+INLINE void sum_products_of_span(const channel *c, int64_t from, const int n_taps, int64_t n,
+                                 int64_t apart, float *to) {
   enum { AT_ONCE = MOST_VECTORS * WIDTH };
   register_operands h = {.bias = ALL(c->bias)};
 #pragma GCC unroll 9
@@ -78,14 +78,16 @@ INLINE void sum_vectors_of_span(const channel *c, int64_t from, const int n_taps
   }
   int64_t done = 0;
   for (; done + AT_ONCE <= n; done += AT_ONCE, to += AT_ONCE / LANES * apart) {
-    sum_vectors(&h, done, n_taps, MOST_VECTORS, apart, to);
+    sum_products_of_vectors(&h, done, n_taps, MOST_VECTORS, apart, to);
   }
-  for (; done < n; done += LANES, to += apart) sum_vectors(&h, done, n_taps, VECTORS, apart, to);
+  for (; done < n; done += LANES, to += apart)
+    sum_products_of_vectors(&h, done, n_taps, VECTORS, apart, to);
 }
 
-static void sum_span(const channel *c, int64_t from, int64_t n, int64_t apart, float *to) {
-  if (c->n_taps == 9) sum_vectors_of_span(c, from, 9, n, apart, to);
-  else sum_vectors_of_span(c, from, c->n_taps, n, apart, to);
+static void sum_products_of_long_row(const channel *c, int64_t from, int64_t n, int64_t apart,
+                                     float *to) {
+  if (c->n_taps == 9) sum_products_of_span(c, from, 9, n, apart, to);
+  else sum_products_of_span(c, from, c->n_taps, n, apart, to);
 }
 
 /* Copies the floats at even positions of from[n] to `even`, and those at odd positions to `odd`. It
@@ -147,7 +149,7 @@ static void set_tap_positions(const laci_depthwise *d, reading *r) {
   }
 }
 
-static reading describe_reading(const laci_depthwise *d, const laci_sparse_part *part) {
+static reading describe_tile_inputs(const laci_depthwise *d, const laci_sparse_part *part) {
   const laci_sparse_window *g = &d->window;
   const int64_t width = d->out.row_stride, length = (g->out_h - 1) * width + g->out_w;
   const int64_t begin = part->tile_first % d->tiles_per_block * LANES;
@@ -182,14 +184,14 @@ static void sum_tiles_of_channel(const laci_depthwise *d, const reading *r, cons
   const int64_t width = d->out.row_stride;
   float line[(LACI_DEPTHWISE_TILES + 1) * LANES];
   if (r->row_stride == width) {
-    sum_span(c, r->first, r->last - r->first, apart, to);
+    sum_products_of_long_row(c, r->first, r->last - r->first, apart, to);
     return;
   }
   memset(line, 0, sizeof line); /* positions between two rows of results stay zero */
   for (int64_t at = r->first, y = 0; at < r->last; at = ++y * width) {
     const int64_t x = at - y * width, end = y * width + d->window.out_w;
     const int64_t n = laci_min(end, r->last) - at;
-    if (n > 0) sum_span(c, y * r->row_stride + x, n, LANES, line + (at - r->first));
+    if (n > 0) sum_products_of_long_row(c, y * r->row_stride + x, n, LANES, line + (at - r->first));
   }
   for (int64_t at = 0; at < r->last - r->first; at += LANES, to += apart) {
     memcpy(to, line + at, LANES * sizeof *to);
@@ -201,7 +203,7 @@ static void sum_tiles_of_channel(const laci_depthwise *d, const reading *r, cons
 static void sum_channels_of_pixels(const laci_depthwise *d, const laci_sparse_operands *o,
                                    const laci_sparse_part *part, float *phases, float *sums) {
   const int64_t n = part->row_last - part->row_first;
-  const reading r = describe_reading(d, part);
+  const reading r = describe_tile_inputs(d, part);
   channel c = {.n_taps = (int)r.n_taps};
   for (int64_t at = 0; at < n; at++) {
     const int64_t row = part->row_first + at;

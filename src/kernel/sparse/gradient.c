@@ -95,7 +95,7 @@ static void add_runs_of_pattern(finder *f, const member *from, int64_t n) {
 
 /* Counts the runs and rows of a work item. In the second pass, when memory is allocated, it also
  * writes them. */
-static void add_item_runs(finder *f, const laci_sparse_gradient_item *item) {
+static void find_runs_of_item(finder *f, const laci_sparse_gradient_item *item) {
   int64_t begin[PATTERNS + 1];
   laci_sparse_gradient *g = f->g;
   if (g->items) {
@@ -113,7 +113,7 @@ static void add_item_runs(finder *f, const laci_sparse_gradient_item *item) {
 
 /* Adds all work items: for each convolution group, for each range of rows, for each window of
  * columns. */
-static void add_all_items(finder *f) {
+static void find_runs_of_all_items(finder *f) {
   const laci_sparse_product *p = f->p;
   const int64_t together = p->rows_together, groups = together ? p->n_rows / together : 0;
   const int64_t length = groups ? p->n_columns / groups : 0;
@@ -127,25 +127,26 @@ static void add_all_items(finder *f) {
     n = rest < rows ? rest : rows;
     for (int64_t at = 0; at < length; at += WINDOW) {
       const int64_t columns = length - at < WINDOW ? length - at : WINDOW;
-      add_item_runs(f, &(laci_sparse_gradient_item){row, n, group * length + at, columns, 0, 0});
+      find_runs_of_item(f,
+                        &(laci_sparse_gradient_item){row, n, group * length + at, columns, 0, 0});
     }
   }
 }
 
-static bool find_all_runs(finder *f) {
+static bool find_and_allocate_runs(finder *f) {
   const laci_sparse_product *p = f->p;
   laci_sparse_gradient *g = f->g;
   f->next = laci_alloc((size_t)p->n_rows, sizeof *f->next);
   f->members = laci_alloc((size_t)4 * ROWS, sizeof *f->members);
   if (!f->next || !f->members) return false;
   f->sorted = f->members + (ptrdiff_t)2 * ROWS;
-  add_all_items(f);
+  find_runs_of_all_items(f);
   g->items = laci_alloc((size_t)g->n_items + 1, sizeof *g->items);
   g->runs = laci_alloc((size_t)f->n_runs, sizeof *g->runs);
   g->rows = laci_alloc((size_t)f->n_rows, sizeof *g->rows);
   g->column_at = laci_alloc((size_t)p->n_columns, sizeof *g->column_at);
   if (!g->items || !g->runs || !g->rows || !g->column_at) return false;
-  add_all_items(f);
+  find_runs_of_all_items(f);
   g->items[g->n_items] = (laci_sparse_gradient_item){.run_first = f->n_runs};
   memcpy(g->column_at, p->column_at, (size_t)p->n_columns * sizeof *g->column_at);
   return true;
@@ -172,7 +173,7 @@ lac_status laci_sparse_gradient_init(const laci_sparse_product *p, const laci_sp
     st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of %lld weights", (long long)g->n_kept);
   } else if (p->neighbour) {
     st = laci_fail(err, LAC_UNSUPPORTED, "a sparse gradient of rows without zeros between them");
-  } else if (!find_all_runs(&f)) {
+  } else if (!find_and_allocate_runs(&f)) {
     st = laci_fail_memory(err, "a sparse gradient");
   }
   laci_free(f.next);

@@ -233,7 +233,7 @@ static const struct {
 #if defined(__AVX512F__)
 
 /* Loads 16 lanes of dy for a tile; lanes that are not results become zero. */
-static inline vector load_results(const laci_sparse_tile *tile, const float *from) {
+static inline vector load_result_gradients(const laci_sparse_tile *tile, const float *from) {
   return _mm512_maskz_loadu_ps((__mmask16)tile->lanes, from);
 }
 #else
@@ -266,23 +266,23 @@ static inline void store_tile_pairs(vector first, vector second, float *even, fl
   STORE(odd, _mm512_castsi512_ps(high));
 }
 
-static void pack_rows(const gradient_work *w, const laci_sparse_gradient *g,
-                      const laci_sparse_gradient_item *item, const float *dy, float *y) {
+static void pack_result_rows(const gradient_work *w, const laci_sparse_gradient *g,
+                             const laci_sparse_gradient_item *item, const float *dy, float *y) {
   for (int64_t at = 0; at < w->n; at += STEP, y += LANES) {
     const laci_sparse_tile *tile = &w->tiles[at];
     const bool two = at + 1 < w->n;
     for (int64_t row = 0; row < item->n_rows; row += STEP) {
       const float *from = dy + (item->row_first + row) / STEP * g->row_stride;
-      const vector first = load_results(tile, from + tile->out);
-      const vector second = two ? load_results(tile + 1, from + tile[1].out) : ZERO();
+      const vector first = load_result_gradients(tile, from + tile->out);
+      const vector second = two ? load_result_gradients(tile + 1, from + tile[1].out) : ZERO();
       float *to = y + row * w->pitch;
       store_tile_pairs(first, second, to, row + 1 < item->n_rows ? to + w->pitch : NULL);
     }
   }
 }
 
-static void pack_columns(const gradient_work *w, const laci_sparse_gradient *g,
-                         const laci_sparse_gradient_item *item, const float *from, float *x) {
+static void pack_input_columns(const gradient_work *w, const laci_sparse_gradient *g,
+                               const laci_sparse_gradient_item *item, const float *from, float *x) {
   const int64_t *column_at = g->column_at + item->column_first;
   for (int64_t at = 0; at < w->n; at += STEP, x += LANES) {
     const laci_sparse_tile *tile = &w->tiles[at];
@@ -296,14 +296,14 @@ static void pack_columns(const gradient_work *w, const laci_sparse_gradient *g,
 }
 #else
 
-static void pack_rows(const gradient_work *w, const laci_sparse_gradient *g,
-                      const laci_sparse_gradient_item *item, const float *dy, float *y) {
+static void pack_result_rows(const gradient_work *w, const laci_sparse_gradient *g,
+                             const laci_sparse_gradient_item *item, const float *dy, float *y) {
   for (int64_t at = 0; at < w->n; at++, y += WIDTH) {
     const laci_sparse_tile *tile = &w->tiles[at];
     const float *from = dy + tile->out + item->row_first * g->row_stride;
     for (int64_t row = 0; row < item->n_rows; row++, from += g->row_stride) {
 #if defined(__AVX512F__)
-      STORE(y + row * w->pitch, load_results(tile, from));
+      STORE(y + row * w->pitch, load_result_gradients(tile, from));
 #else
       pack_tile(tile, from, y + row * VECTORS * w->pitch, w->pitch);
 #endif
@@ -342,7 +342,7 @@ static const int64_t *find_member_offsets(const block *b, const gradient_work *w
 
 /* Chooses what the next run of rows prefetches. The first runs of an item each prefetch a column of
  * the next item. The later runs each prefetch a row that will be packed next. */
-static void plan_prefetch(block *b, gradient_work *w) {
+static void choose_rows_to_prefetch(block *b, gradient_work *w) {
   const int64_t at = b->prefetched_lines++, row = at - b->prefetch_columns + b->prefetch_row;
   w->prefetch = NULL;
   w->prefetch_at = &w->tiles->in;
@@ -369,7 +369,7 @@ static void add_item_sums(block *b, int64_t item_at, gradient_work *w) {
   const laci_sparse_run_row *row = b->g->rows + item->run_row_first;
   const float *columns[WINDOW];
 #if defined(__AVX512BF16__)
-  pack_columns(w, b->g, item, b->s->x, b->x);
+  pack_input_columns(w, b->g, item, b->s->x, b->x);
   for (int64_t c = 0; c < item->n_columns; c++) columns[c] = b->x + c * w->pitch;
 #else
   for (int64_t c = 0; c < item->n_columns; c++) {
@@ -383,7 +383,7 @@ static void add_item_sums(block *b, int64_t item_at, gradient_work *w) {
     for (int c = 0; c < run->n_columns; c++) w->x[c] = columns[run->column[c]];
     for (int left = run->n_rows, n; left > 0; left -= n, row += n) {
       n = left < most ? left : most;
-      plan_prefetch(b, w);
+      choose_rows_to_prefetch(b, w);
       adds_of[run->n_columns].of_rows[n - 1](w, row);
     }
   }
@@ -398,7 +398,7 @@ static void pack_rows_of_item(block *b, const int64_t items[3], const gradient_w
   const laci_sparse_gradient_item *all = b->g->items;
   b->item_first = b->item_last = at;
   while (b->item_last < last && all[b->item_last].row_first == all[at].row_first) b->item_last++;
-  pack_rows(w, b->g, &all[at], b->s->dy, b->y);
+  pack_result_rows(w, b->g, &all[at], b->s->dy, b->y);
   b->next_rows_tiles = b->item_last < last ? w->tiles : after;
   b->next_rows = b->next_rows_tiles ? &all[b->item_last < last ? b->item_last : first] : NULL;
 }

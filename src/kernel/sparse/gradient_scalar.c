@@ -26,14 +26,16 @@ static float sum_lanes_in_order(float *sum) {
   return sum[0];
 }
 
-static bool is_result(const laci_sparse_tile *tile, int lane) { return tile->lanes >> lane & 1; }
+static bool is_result_lane(const laci_sparse_tile *tile, int lane) {
+  return tile->lanes >> lane & 1;
+}
 
 /* Returns the sum over tiles [first, last) for one row and one column. */
-static float block_sum(const operands *o, int64_t first, int64_t last) {
+static float sum_of_block(const operands *o, int64_t first, int64_t last) {
   float sum[LANES] = {0};
   for (const laci_sparse_tile *tile = o->tiles + first; tile < o->tiles + last; tile++) {
     for (int lane = 0; lane < LANES; lane++) {
-      const float slope = is_result(tile, lane) ? o->dy[tile->out + lane] : 0;
+      const float slope = is_result_lane(tile, lane) ? o->dy[tile->out + lane] : 0;
       sum[lane] = fmaf(slope, o->x[tile->in + lane], sum[lane]);
     }
   }
@@ -48,7 +50,7 @@ static uint32_t bf16_half(const float *pair, bool upper) {
 }
 
 /* Returns the sum over tiles [first, last) for one row and one column of bf16. */
-static float block_sum_of_pairs(const operands *o, int64_t first, int64_t last) {
+static float sum_of_bf16_block(const operands *o, int64_t first, int64_t last) {
   float sum[LANES] = {0};
   for (int64_t t = first; t < last; t += 2) {
     for (int lane = 0; lane < LANES; lane++) {
@@ -56,7 +58,7 @@ static float block_sum_of_pairs(const operands *o, int64_t first, int64_t last) 
       for (int64_t at = 0; at < 2 && t + at < last; at++) {
         const laci_sparse_tile *tile = &o->tiles[t + at];
         x |= bf16_half(o->x + tile->in + lane, o->upper_x) << 16 * at;
-        if (!is_result(tile, lane)) continue;
+        if (!is_result_lane(tile, lane)) continue;
         slope |= bf16_half(o->dy + tile->out + lane, o->upper_dy) << 16 * at;
       }
       sum[lane] = laci_sparse_add_dot(sum[lane], x, slope);
@@ -69,7 +71,7 @@ static float compute_gradient(const laci_sparse_gradient *g, const operands *o) 
   float sum = 0;
   for (int64_t first = 0; first < g->n_tiles; first += g->block) {
     const int64_t last = first + g->block < g->n_tiles ? first + g->block : g->n_tiles;
-    const float more = g->bf16 ? block_sum_of_pairs(o, first, last) : block_sum(o, first, last);
+    const float more = g->bf16 ? sum_of_bf16_block(o, first, last) : sum_of_block(o, first, last);
     sum = first ? sum + more : more;
   }
   return sum;

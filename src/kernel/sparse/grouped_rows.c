@@ -92,7 +92,7 @@ static void find_patterns_of_next_window(rows *r) {
 
 /* The n rows of a pattern are divided into groups as evenly as possible. Returns the number of
  * groups with `size` rows. */
-static int count_groups(int n, int size) {
+static int count_groups_of_size(int n, int size) {
   const int grouped = (n + MOST - 1) / MOST;
   if (grouped == 0) return 0;
   const int larger = n % grouped;
@@ -158,7 +158,7 @@ static void append_window_weights(builder *m, const rows *r) {
   }
   for (int size = MOST; size > 0; size--) {
     for (int pattern = 1; pattern < PATTERNS; pattern++) {
-      const int n = count_groups(r->n_rows[pattern], size);
+      const int n = count_groups_of_size(r->n_rows[pattern], size);
       w->n[size - 1] += n;
       for (int at = 0; at < n; at++, taken[pattern] += size) {
         append_row_group(m, r, (unsigned)pattern, order + taken[pattern], size);

@@ -57,8 +57,10 @@ enum {
 
 /* Adds the products of a row group to its rows' sums. n_units and size (number of rows) are
  * constants where this is inlined, so that x and sums stay in registers. */
-static inline __attribute__((always_inline)) void add_row_group(const strip *s, stream *from,
-                                                                const int n_units, const int size) {
+static inline __attribute__((always_inline)) void add_products_of_row_group(const strip *s,
+                                                                            stream *from,
+                                                                            const int n_units,
+                                                                            const int size) {
   vector x[KEPT][UNITS * EACH];
   UNROLL for (int k = 0; k < KEPT; k++) {
     const int64_t at = from->columns->at[k];
@@ -84,7 +86,7 @@ static inline __attribute__((always_inline)) void add_row_group(const strip *s, 
 }
 
 #else
-static void add_row_group(const strip *s, stream *from, int n_units, int size) {
+static void add_products_of_row_group(const strip *s, stream *from, int n_units, int size) {
   for (int row = 0; row < size; row++, from->sums++, from->weights += KEPT) {
     for (int at = 0; at < n_units * UNIT; at++) {
       float *sum = s->sums + *from->sums + at;
@@ -98,7 +100,8 @@ static void add_row_group(const strip *s, stream *from, int n_units, int size) {
 }
 #endif
 
-static void add_single_weights(const strip *s, const laci_grouped_rows_single *single, int64_t n) {
+static void add_products_of_single_weights(const strip *s, const laci_grouped_rows_single *single,
+                                           int64_t n) {
   for (const laci_grouped_rows_single *end = single + n; single < end; single++) {
     for (int unit = 0; unit < s->n; unit++) {
       float *sums = s->sums + single->sums + (ptrdiff_t)(unit * UNIT);
@@ -111,8 +114,9 @@ static void add_single_weights(const strip *s, const laci_grouped_rows_single *s
 }
 
 /* Adds the products of all row groups with `size` rows. */
-#define GROUPED_ROWS(n_units, size) \
-  for (int32_t at = w->n[(size)-1]; at > 0; at--) add_row_group(s, &from, n_units, size);
+#define GROUPED_ROWS(n_units, size)               \
+  for (int32_t at = w->n[(size)-1]; at > 0; at--) \
+    add_products_of_row_group(s, &from, n_units, size);
 
 /* Prefetches results and residuals of rows [first, last) into the second-level cache. Each window
  * prefetches some rows; otherwise the end of the chunk would wait for all of them. */
@@ -138,7 +142,7 @@ static void prefetch_results(const strip *s, int64_t first, int64_t last) {
       GROUPED_ROWS(n_units, 3)                                                                     \
       GROUPED_ROWS(n_units, 2)                                                                     \
       GROUPED_ROWS(n_units, 1)                                                                     \
-      if (w->n_singles > 0) add_single_weights(s, from.singles, w->n_singles);                     \
+      if (w->n_singles > 0) add_products_of_single_weights(s, from.singles, w->n_singles);         \
       from.singles += w->n_singles;                                                                \
       prefetch_results(s, window * s->n_rows / n, (window + 1) * s->n_rows / n);                   \
     }                                                                                              \
@@ -151,7 +155,7 @@ WINDOWS(3)
 
 enum { ALL_OF_UNIT = (1 << UNIT) - 1 };
 
-static inline void store_lanes(float *to, const float *from, uint64_t lanes, bool around) {
+static inline void store_result_lanes(float *to, const float *from, uint64_t lanes, bool around) {
   for (int lane = 0; lane < UNIT; lane++) {
     if (lanes >> lane & 1) to[lane] = from[lane];
     else if (around) to[lane] = 0;
@@ -163,7 +167,7 @@ static void store_result_vector(const strip *s, int unit, const float *from) {
   float *y = s->y[unit];
   for (int64_t row = 0; row < s->n_rows; row++, y += s->row_stride, from += APART) {
     if (all) memcpy(y, from, UNIT * sizeof *y);
-    else store_lanes(y, from, s->lanes[unit], s->around[unit]);
+    else store_result_lanes(y, from, s->lanes[unit], s->around[unit]);
   }
 }
 
@@ -173,7 +177,7 @@ static void copy_residual(const strip *s, int unit, float *to) {
   const float *from = s->residual[unit];
   for (int64_t row = 0; row < s->n_rows; row++, from += s->row_stride, to += APART) {
     if (s->lanes[unit] == ALL_OF_UNIT) memcpy(to, from, UNIT * sizeof *to);
-    else store_lanes(to, from, s->lanes[unit], true);
+    else store_result_lanes(to, from, s->lanes[unit], true);
   }
 }
 

@@ -33,8 +33,8 @@ typedef struct strip {
 } strip;
 
 /* Quantizes a strip. image: the floats of its image. */
-static void quantize_strip(const laci_image_bytes *b, const float *image, const strip *s,
-                           uint32_t *int8x4) {
+static void quantize_strip_of_pixels(const laci_image_bytes *b, const float *image, const strip *s,
+                                     uint32_t *int8x4) {
   const uint32_t zero = (uint32_t)laci_bytes_zero_point(b->q);
   memset(int8x4, 0, STRIP * sizeof *int8x4);
   for (int c = 0; c < INT8X4; c++) {
@@ -50,8 +50,8 @@ static void quantize_strip(const laci_image_bytes *b, const float *image, const 
 }
 
 /* Stores a strip. to: the int8x4 of its image. Pixels of one phase are neighbours in CHW. */
-static void store_strip(const laci_sparse_layout *l, const strip *s, const uint32_t *int8x4,
-                        float *to) {
+static void store_strip_of_pixels(const laci_sparse_layout *l, const strip *s,
+                                  const uint32_t *int8x4, float *to) {
   if (l->format == LACI_FORMAT_PC16P) {
     for (int64_t at = 0; at < s->n; at++) {
       memcpy(to + laci_sparse_offset(l, s->int8x4, s->y, s->x + at), int8x4 + at, sizeof *int8x4);
@@ -77,8 +77,8 @@ void LACI_VARIANT(laci_image_bytes_pack)(const laci_image_bytes *b, const float 
     for (; s.x < b->size.w; s.x += s.n) {
       const int64_t left = b->size.w - s.x;
       s.n = left < STRIP ? left : STRIP;
-      quantize_strip(b, floats + image * b->floats.n_floats, &s, pixels);
-      store_strip(&b->int8x4, &s, pixels, int8x4 + image * b->int8x4.n_floats);
+      quantize_strip_of_pixels(b, floats + image * b->floats.n_floats, &s, pixels);
+      store_strip_of_pixels(&b->int8x4, &s, pixels, int8x4 + image * b->int8x4.n_floats);
     }
   }
 }

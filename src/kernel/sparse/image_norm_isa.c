@@ -95,8 +95,8 @@ INLINE void store_sums(float *both, sums s) {
 /** Adds n pixels, one after the other, to the sums in `both`. For each channel and lane, the first
  * is the sum of x - center[channel], the second that of the squares of that difference. per_place:
  * number of channels in four bytes, 1 or 2. */
-INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *center, float *both,
-                       const int n, const int per_place) {
+INLINE void add_pixels_to_sums(const laci_norm_tile *t, const float *from, const float *center,
+                               float *both, const int n, const int per_place) {
   for (int64_t at = 0; at < t->n_places; at++, from += LANES, center += per_place) {
     for (int lane = 0; lane < LANES; lane += WIDTH) {
       sums s[MOST_EACH];
@@ -115,16 +115,16 @@ INLINE void add_pixels(const laci_norm_tile *t, const float *from, const float *
   }
 }
 
-INLINE void add_rows_of_pixels(const laci_norm_tile *t, laci_norm_source x, const float *center,
-                               float *both, const int per_place) {
+INLINE void add_pixel_rows_to_sums(const laci_norm_tile *t, laci_norm_source x, const float *center,
+                                   float *both, const int per_place) {
   for (int64_t row = 0; row < t->n_rows; row++) {
     const float *from = x.at + row * x.row_stride;
     int64_t left = t->n_pixels;
     for (; left >= TOGETHER; left -= TOGETHER, from += TOGETHER * t->pixel_stride) {
-      add_pixels(t, from, center, both, TOGETHER, per_place);
+      add_pixels_to_sums(t, from, center, both, TOGETHER, per_place);
     }
     for (; left > 0; left--, from += t->pixel_stride)
-      add_pixels(t, from, center, both, 1, per_place);
+      add_pixels_to_sums(t, from, center, both, 1, per_place);
   }
 }
 
@@ -150,7 +150,7 @@ INLINE void find_moments(const laci_norm_tile *t, laci_norm_source x, float *mea
   find_pixel_means(t, x.at + t->n_rows / 2 * x.row_stride + t->n_pixels / 2 * t->pixel_stride,
                    center, per_place);
   memset(both, 0, (size_t)(t->n_places * per_place * 2 * LANES) * sizeof *both);
-  add_rows_of_pixels(t, x, center, both, per_place);
+  add_pixel_rows_to_sums(t, x, center, both, per_place);
   for (int64_t c = 0; c < t->n_places * per_place; c++) {
     float *lanes = both + c * 2 * LANES;
     const float level = sum_lanes(lanes), slope = sum_lanes(lanes + LANES);
@@ -325,8 +325,9 @@ INLINE void compute_row_gradients(const laci_norm_tile *t, const gradient_of *g,
   }
 }
 
-INLINE void find_gradient(const laci_norm_tile *t, const gradient_of *g, backward_operands ends,
-                          laci_norm_target dx, const int per_place) {
+INLINE void compute_tile_gradient(const laci_norm_tile *t, const gradient_of *g,
+                                  backward_operands ends, laci_norm_target dx,
+                                  const int per_place) {
   if (g->s->relu) compute_row_gradients(t, g, ends, dx, (shape){true, per_place, 1});
   else compute_row_gradients(t, g, ends, dx, (shape){false, per_place, 1});
 }
@@ -384,7 +385,7 @@ INLINE void add_elements(const float *a, const float *b, float *to, int64_t n, b
   static void gradient_##name(const laci_norm_tile *t, const laci_norm_scales *s,                  \
                               const laci_norm_slopes *off, laci_norm_source x,                     \
                               laci_norm_source dy, laci_norm_target dx) {                          \
-    find_gradient(t, &(gradient_of){s, off}, (backward_operands){x, dy}, dx, per_place);           \
+    compute_tile_gradient(t, &(gradient_of){s, off}, (backward_operands){x, dy}, dx, per_place);   \
   }                                                                                                \
   static void add_##name(const float *a, const float *b, bool relu, int64_t n, float *to) {        \
     add_elements(a, b, to, n, relu, per_place);                                                    \

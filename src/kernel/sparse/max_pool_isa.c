@@ -34,7 +34,7 @@ static void keep_larger_values(const laci_max_pool *p, float *to, const float *f
   else keep_larger_bytes((uint8_t *)to, (const uint8_t *)from, n * (int64_t)sizeof *to);
 }
 
-static void set_to_lowest(const laci_max_pool *p, float *to, int64_t n) {
+static void fill_with_lowest_value(const laci_max_pool *p, float *to, int64_t n) {
   const float least_of = p->window.values == LACI_SPARSE_F32 ? -INFINITY : 0;
   for (int64_t at = 0; at < n; at++) to[at] = least_of;
 }
@@ -111,12 +111,12 @@ static void store_results(const part *r, const float *results, float *y) {
   }
 }
 
-static void pool_any_window(const part *r, const float *x, float *results) {
+static void pool_row_of_any_window(const part *r, const float *x, float *results) {
   const laci_sparse_window *g = &r->p->window;
   const int64_t top = r->y * g->stride_h - g->pad_top;
   float columns[LONGEST];
-  set_to_lowest(r->p, columns, r->n);
-  set_to_lowest(r->p, results, r->last - r->first);
+  fill_with_lowest_value(r->p, columns, r->n);
+  fill_with_lowest_value(r->p, results, r->last - r->first);
   for (int64_t row = larger_of(top, 0); row < smaller_of(top + g->kernel_h, g->h); row++) {
     update_maximum_by_row(r, x, row, columns);
   }
@@ -183,11 +183,11 @@ INLINE void pool_by_vectors_of(const bool bytes, const part *r, const float *x, 
   const int64_t n_rows = smaller_of(top + g->kernel_h, g->h) - first, n = r->last - r->first;
   const int64_t vectors = (n + WIDTH - 1) / WIDTH;
   float columns[SOME * 2 + LACI_MAX_POOL_KERNEL + WIDTH];
-  set_to_lowest(r->p, columns, begin - r->from);
+  fill_with_lowest_value(r->p, columns, begin - r->from);
   max_of_rows(bytes, x + laci_sparse_offset(in, r->channel, first, begin), in->row_stride, n_rows,
               end - begin, columns + (begin - r->from));
-  set_to_lowest(r->p, columns + (end - r->from),
-                vectors * WIDTH * g->stride_w + g->kernel_w - (end - r->from));
+  fill_with_lowest_value(r->p, columns + (end - r->from),
+                         vectors * WIDTH * g->stride_w + g->kernel_w - (end - r->from));
   if (g->stride_w == 1) max_of_columns(bytes, columns, g->kernel_w, n, 1, results);
   else max_of_columns(bytes, columns, g->kernel_w, n, 2, results);
 }
@@ -202,9 +202,9 @@ static void pool_part_of_row(const part *r, const float *x, float *y) {
   float results[SOME];
 #if defined(LOAD)
   if (can_pool_by_vectors(r)) pool_by_vectors(r, x, results);
-  else pool_any_window(r, x, results);
+  else pool_row_of_any_window(r, x, results);
 #else
-  pool_any_window(r, x, results);
+  pool_row_of_any_window(r, x, results);
 #endif
   store_results(r, results, y);
 }
@@ -237,7 +237,7 @@ static void pool_pixel_of_images(const laci_max_pool *p, int64_t row, int64_t co
   const int64_t n = laci_max_pool_n_channels(p) * LANES;
   const int64_t top = row * g->stride_h - g->pad_top, left = column * g->stride_w - g->pad_left;
   float *to = y + laci_sparse_offset(&p->out, 0, row, column);
-  set_to_lowest(p, to, n);
+  fill_with_lowest_value(p, to, n);
   for (int64_t at = larger_of(top, 0); at < smaller_of(top + g->kernel_h, g->h); at++) {
     for (int64_t tap = larger_of(left, 0); tap < smaller_of(left + g->kernel_w, g->w); tap++) {
       keep_larger_values(p, to, x + laci_sparse_offset(&p->in, 0, at, tap), n);

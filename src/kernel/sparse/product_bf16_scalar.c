@@ -17,8 +17,8 @@ typedef struct block {
 
 /* Reads the block that kept weight k belongs to into *b. Returns the index of the first kept weight
  * after the block. */
-static int64_t read_block(const laci_sparse_product *p, const float *weight, int64_t k, int64_t end,
-                          block *b) {
+static int64_t read_weights_of_block(const laci_sparse_product *p, const float *weight, int64_t k,
+                                     int64_t end, block *b) {
   *b = (block){.first = p->column[k] / BLOCK * BLOCK};
   for (; k < end && p->column[k] < b->first + BLOCK; k++) {
     b->kept[p->column[k] - b->first] = 1;
@@ -66,7 +66,7 @@ static void compute_row_sums(const laci_sparse_product *p, const laci_sparse_ope
   block b;
   for (int at = 0; at < s->n_tiles * LANES; at++) sums[at] = o->bias[row];
   for (int64_t k = p->row_begin[row]; k < end;) {
-    k = read_block(p, o->weight, k, end, &b);
+    k = read_weights_of_block(p, o->weight, k, end, &b);
     add_block_terms(p, s, &b, sums);
   }
 }

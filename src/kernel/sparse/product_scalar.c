@@ -21,7 +21,7 @@ static float compute_result(const laci_sparse_product *p, const laci_sparse_oper
   return sum;
 }
 
-static float finish_result(const laci_sparse_operands *o, float v, int64_t out) {
+static float apply_clip_and_functions(const laci_sparse_operands *o, float v, int64_t out) {
   if (o->residual && !o->residual_last) v += o->residual[out];
   v = o->low > v ? o->low : v;
   v = o->high < v ? o->high : v;
@@ -47,7 +47,7 @@ void laci_sparse_multiply_scalar(const laci_sparse_product *p, const laci_sparse
       for (int lane = 0; lane < LACI_SPARSE_LANES; lane++) {
         if (!(tile->lanes >> lane & 1)) continue;
         const int64_t out = tile->out + row * p->row_stride + lane;
-        o->y[out] = finish_result(o, compute_result(p, o, row, tile, lane), out);
+        o->y[out] = apply_clip_and_functions(o, compute_result(p, o, row, tile, lane), out);
       }
     }
   }

@@ -220,7 +220,8 @@ typedef struct work {
   int64_t from_lanes[LANES], to_lanes[LANES];
 } work;
 
-static int64_t count_lanes(const laci_sparse_item *item, axis a, int64_t channel, int64_t place) {
+static int64_t count_lanes_of_item(const laci_sparse_item *item, axis a, int64_t channel,
+                                   int64_t place) {
   const int64_t n = a == PIXELS     ? item->n_places - place
                     : a == CHANNELS ? item->n_channels - channel
                                     : item->n_images;
@@ -264,8 +265,8 @@ static void locate_tile_vectors(const work *w, int64_t channel, int64_t place, f
   for (int i = 0; i < LANES; i++) t->from[i] = from_lanes[i] < 0 ? zeros : from + from_lanes[i];
 #pragma GCC unroll 1
   for (int j = 0; j < LANES; j++) t->to[j] = to_lanes[j] < 0 ? nowhere : to + to_lanes[j];
-  t->n_from = count_lanes(item, w->to_axis, channel, place);
-  t->n_to = count_lanes(item, w->from_axis, channel, place);
+  t->n_from = count_lanes_of_item(item, w->to_axis, channel, place);
+  t->n_to = count_lanes_of_item(item, w->from_axis, channel, place);
   for (int64_t i = t->n_from; i < LANES; i++) t->from[i] = zeros;
   for (int64_t j = t->n_to; j < LANES; j++) t->to[j] = nowhere;
   t->n_read = w->from_axis == IMAGES ? LANES : t->n_to;
@@ -472,7 +473,7 @@ static inline __attribute__((always_inline)) void copy_few_groups(const strip *s
 }
 
 /* Copies any number of groups of lanes whose pixels are near each other. */
-static void copy_any_groups(const strip *s, const nearby_lanes *groups, int n) {
+static void copy_groups_of_nearby_lanes(const strip *s, const nearby_lanes *groups, int n) {
   for (int64_t channel = 0; channel < s->n_channels; channel++) {
     const float *from = s->from + channel * s->from_step;
     float lanes[WIDTH];
@@ -497,7 +498,7 @@ static void copy_place_vector(const strip *s, const nearby_lanes *groups, int n)
     case 6: copy_few_groups(s, groups, 6); break;
     case 7: copy_few_groups(s, groups, 7); break;
     case FEW: copy_few_groups(s, groups, FEW); break;
-    default: copy_any_groups(s, groups, n);
+    default: copy_groups_of_nearby_lanes(s, groups, n);
   }
 }
 

@@ -36,7 +36,7 @@ static int64_t chunks_per_row(const laci_sparse_rows *w) {
 }
 
 /* Returns the size of the bit mask of a chunk (512 columns of a row), in bytes. */
-static int64_t mask_bytes(const laci_sparse_rows *w, int64_t chunk) {
+static int64_t bytes_of_column_mask(const laci_sparse_rows *w, int64_t chunk) {
   const int64_t left = w->n_columns - chunk * LACI_SPARSE_ROWS_CHUNK;
   if (left >= LACI_SPARSE_ROWS_CHUNK) return LACI_SPARSE_ROWS_CHUNK / 8;
   return (left + LACI_SPARSE_MASK - 1) / LACI_SPARSE_MASK * (LACI_SPARSE_MASK / 8);
@@ -70,7 +70,7 @@ void laci_sparse_rows_count_kept(laci_sparse_rows *w, const laci_sparse_rows_par
 
 /* Two weights can be stored for every four columns, zeros included. Does this store few enough
  * zeros? */
-static bool may_store_pairs(const laci_sparse_rows *w) {
+static bool may_store_two_of_four(const laci_sparse_rows *w) {
   enum { LEAST = 40 }; /* least share of kept weights, in percent of all weights */
   uint64_t kept = 0;
   for (int64_t at = 0; at < laci_sparse_rows_n_chunks(w); at++) kept += w->chunk_at[at];
@@ -80,9 +80,9 @@ static bool may_store_pairs(const laci_sparse_rows *w) {
 size_t laci_sparse_rows_set_chunk_offsets(laci_sparse_rows *w) {
   const int64_t each = chunks_per_row(w), n = w->n_rows * each;
   uint64_t end = 0;
-  w->pairs = w->pairs && may_store_pairs(w);
+  w->pairs = w->pairs && may_store_two_of_four(w);
   for (int64_t at = 0; at < n; at++) {
-    const uint64_t mask = (uint64_t)mask_bytes(w, at % each);
+    const uint64_t mask = (uint64_t)bytes_of_column_mask(w, at % each);
     const uint64_t kept = w->pairs ? mask * 8 / TWO : w->chunk_at[at];
     const uint64_t bytes = mask + kept * value_bytes[w->values];
     w->chunk_at[at] = end;
@@ -109,7 +109,7 @@ static void pack_row_chunk(laci_sparse_rows *w, int64_t row, int64_t column, int
                            const float *from, int64_t stride) {
   const int64_t chunk = column / LACI_SPARSE_ROWS_CHUNK, first = column % LACI_SPARSE_ROWS_CHUNK;
   uint8_t *mask = w->bytes + w->chunk_at[row * chunks_per_row(w) + chunk];
-  uint8_t *to = mask + mask_bytes(w, chunk);
+  uint8_t *to = mask + bytes_of_column_mask(w, chunk);
   int64_t whole = FOUR;                       /* the number of columns is completed to a multiple of
                                                  this */
   for (int64_t at = 0; at < first; at += 8) { /* skip the weights that are packed already */

@@ -26,7 +26,7 @@ typedef __m512i lanes;
 /* Returns zeros that the compiler does not know to be zeros. On some processors (Zen 4) an
  * expanding instruction waits for the register that it writes, and so for the instruction before
  * it. With a copy of these zeros as its target, it does not have to wait. */
-INLINE lanes opaque_zeros(void) {
+INLINE lanes zeros_unknown_to_compiler(void) {
   lanes all = _mm512_setzero_si512();
   __asm__("" : "+v"(all));
   return all;
@@ -36,29 +36,31 @@ INLINE lanes add_product(lanes w, lanes x, lanes sum) {
   return _mm512_castps_si512(
       _mm512_fmadd_ps(_mm512_castsi512_ps(w), _mm512_castsi512_ps(x), _mm512_castsi512_ps(sum)));
 }
-INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
-  return _mm512_mask_expand_epi32(opaque_zeros(), (__mmask16)bits, _mm512_loadu_si512(at));
+INLINE lanes expand_f32(uint32_t bits, const uint8_t *at) {
+  return _mm512_mask_expand_epi32(zeros_unknown_to_compiler(), (__mmask16)bits,
+                                  _mm512_loadu_si512(at));
 }
 #if defined(__AVX512VBMI2__)
 /* Expands 16-bit words, which are bf16, directly into the upper halves of lanes. */
-INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
+INLINE lanes expand_bf16(uint32_t bits, const uint8_t *at) {
   const __m256i words = _mm256_loadu_si256((const __m256i *)(const void *)at);
-  return _mm512_mask_expand_epi16(opaque_zeros(), _pdep_u32(bits, 0xAAAAAAAA),
+  return _mm512_mask_expand_epi16(zeros_unknown_to_compiler(), _pdep_u32(bits, 0xAAAAAAAA),
                                   _mm512_castsi256_si512(words));
 }
 #else
-INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
+INLINE lanes expand_bf16(uint32_t bits, const uint8_t *at) {
   const lanes wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)at));
-  return _mm512_mask_expand_epi32(opaque_zeros(), (__mmask16)bits, _mm512_slli_epi32(wide, 16));
+  return _mm512_mask_expand_epi32(zeros_unknown_to_compiler(), (__mmask16)bits,
+                                  _mm512_slli_epi32(wide, 16));
 }
 #endif
 #if !defined(__AVX512VBMI2__)
 INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) {
   return _mm512_add_epi32(sum, _mm512_madd_epi16(w, x));
 }
-INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
+INLINE lanes expand_s8(uint32_t bits, const uint8_t *at) {
   const lanes wide = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
-  return _mm512_mask_expand_epi32(opaque_zeros(), (__mmask16)bits, wide);
+  return _mm512_mask_expand_epi32(zeros_unknown_to_compiler(), (__mmask16)bits, wide);
 }
 INLINE lanes widen_u8(const uint8_t *at) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
@@ -85,7 +87,7 @@ typedef __m256i lanes;
 static const uint64_t places[256] = {ENTRIES_64(0U), ENTRIES_64(64U), ENTRIES_64(128U),
                                      ENTRIES_64(192U)};
 
-INLINE lanes spread_to_places(uint32_t bits, lanes from) {
+INLINE lanes expand_by_permutation(uint32_t bits, lanes from) {
   const lanes to =
       _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&places[bits]));
   return _mm256_andnot_si256(_mm256_srai_epi32(to, 31), _mm256_permutevar8x32_epi32(from, to));
@@ -116,11 +118,11 @@ INLINE lanes spread_to_places(uint32_t bits, lanes from) {
 #define EIGHTS(of) EIGHTS_64(of, 0U), EIGHTS_64(of, 64U), EIGHTS_64(of, 128U), EIGHTS_64(of, 192U)
 static const uint32_t words_of_two[256][8] = {EIGHTS(WORD)}, halves_of_two[256][8] = {EIGHTS(HALF)};
 
-INLINE lanes spread_two_f32(uint32_t bits, const uint8_t *at) {
+INLINE lanes expand_f32_pairs(uint32_t bits, const uint8_t *at) {
   const lanes four = _mm256_castps_si256(_mm256_broadcast_ps((const __m128 *)(const void *)at));
   return _mm256_shuffle_epi8(four, _mm256_loadu_si256((const lanes *)words_of_two[bits]));
 }
-INLINE lanes spread_two_bf16(uint32_t bits, const uint8_t *at) {
+INLINE lanes expand_bf16_pairs(uint32_t bits, const uint8_t *at) {
   uint64_t four;
   memcpy(&four, at, sizeof four);
   return _mm256_shuffle_epi8(_mm256_set1_epi64x((int64_t)four),
@@ -135,16 +137,16 @@ INLINE lanes add_product(lanes w, lanes x, lanes sum) {
 INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x));
 }
-INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
-  return spread_to_places(bits, _mm256_loadu_si256((const __m256i *)(const void *)at));
+INLINE lanes expand_f32(uint32_t bits, const uint8_t *at) {
+  return expand_by_permutation(bits, _mm256_loadu_si256((const __m256i *)(const void *)at));
 }
-INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
+INLINE lanes expand_bf16(uint32_t bits, const uint8_t *at) {
   const lanes wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
-  return spread_to_places(bits, _mm256_slli_epi32(wide, 16));
+  return expand_by_permutation(bits, _mm256_slli_epi32(wide, 16));
 }
-INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
-  return spread_to_places(bits,
-                          _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+INLINE lanes expand_s8(uint32_t bits, const uint8_t *at) {
+  return expand_by_permutation(
+      bits, _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at)));
 }
 INLINE lanes widen_u8(const uint8_t *at) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at));
@@ -167,7 +169,7 @@ typedef int32x4_t lanes;
 #define ENTRIES_4(bits) ENTRY(bits), ENTRY((bits) + 1U), ENTRY((bits) + 2U), ENTRY((bits) + 3U)
 static const uint32_t places[16][4] = {ENTRIES_4(0U), ENTRIES_4(4U), ENTRIES_4(8U), ENTRIES_4(12U)};
 
-INLINE lanes spread_to_places(uint32_t bits, lanes from) {
+INLINE lanes expand_by_permutation(uint32_t bits, lanes from) {
   const uint8x16_t to = vreinterpretq_u8_u32(vld1q_u32(places[bits]));
   return vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(from), to));
 }
@@ -176,15 +178,16 @@ INLINE lanes add_product(lanes w, lanes x, lanes sum) {
       vfmaq_f32(vreinterpretq_f32_s32(sum), vreinterpretq_f32_s32(w), vreinterpretq_f32_s32(x)));
 }
 INLINE lanes add_product_s8(lanes w, lanes x, lanes sum) { return vmlaq_s32(sum, w, x); }
-INLINE lanes spread_f32(uint32_t bits, const uint8_t *at) {
-  return spread_to_places(bits, vreinterpretq_s32_u8(vld1q_u8(at)));
+INLINE lanes expand_f32(uint32_t bits, const uint8_t *at) {
+  return expand_by_permutation(bits, vreinterpretq_s32_u8(vld1q_u8(at)));
 }
-INLINE lanes spread_bf16(uint32_t bits, const uint8_t *at) {
+INLINE lanes expand_bf16(uint32_t bits, const uint8_t *at) {
   const uint32x4_t wide = vshll_n_u16(vreinterpret_u16_u8(vld1_u8(at)), 16);
-  return spread_to_places(bits, vreinterpretq_s32_u32(wide));
+  return expand_by_permutation(bits, vreinterpretq_s32_u32(wide));
 }
-INLINE lanes spread_s8(uint32_t bits, const uint8_t *at) {
-  return spread_to_places(bits, vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(vld1_u8(at))))));
+INLINE lanes expand_s8(uint32_t bits, const uint8_t *at) {
+  return expand_by_permutation(bits,
+                               vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(vld1_u8(at))))));
 }
 INLINE lanes widen_u8(const uint8_t *at) {
   uint32_t four;
@@ -206,21 +209,21 @@ typedef struct batch {
 /* ---- 64 columns of a stream ---- x: the values of these columns, one pointer for each vector.
  * sum: [n_x][VECTORS]. The functions return the address of the next weight. */
 
-INLINE lanes spread_floats(batch b, uint32_t bits, const uint8_t *at) {
+INLINE lanes expand_floats(batch b, uint32_t bits, const uint8_t *at) {
   const bool bf16 = b.values == LACI_SPARSE_BF16;
 #if defined(SPREADS_TWO)
-  if (b.pairs) return bf16 ? spread_two_bf16(bits, at) : spread_two_f32(bits, at);
+  if (b.pairs) return bf16 ? expand_bf16_pairs(bits, at) : expand_f32_pairs(bits, at);
 #endif
-  return bf16 ? spread_bf16(bits, at) : spread_f32(bits, at);
+  return bf16 ? expand_bf16(bits, at) : expand_f32(bits, at);
 }
 
-INLINE const uint8_t *add_word_of_floats(batch b, uint64_t bits, const uint8_t *at,
-                                         const uint8_t *const *x, lanes *sum) {
+INLINE const uint8_t *add_products_of_floats(batch b, uint64_t bits, const uint8_t *at,
+                                             const uint8_t *const *x, lanes *sum) {
   const bool bf16 = b.values == LACI_SPARSE_BF16;
 #pragma GCC unroll 16
   for (int column = 0; column < LACI_SPARSE_MASK; column += W, bits >>= W) {
     const uint32_t few = (uint32_t)bits & ((1U << W) - 1);
-    const lanes weight = spread_floats(b, few, at);
+    const lanes weight = expand_floats(b, few, at);
     at += (ptrdiff_t)(b.pairs ? W / 2 : __builtin_popcount(few)) * (bf16 ? 2 : 4);
 #pragma GCC unroll 4
     for (int i = 0; i < b.n_x; i++) {
@@ -244,8 +247,8 @@ static const uint32_t place_of_two[16] = {TWO_OF(3), TWO_OF(5),  TWO_OF(6),
 
 /* If every four columns have two weights, a table gives their positions from the four bits. So the
  * bytes of 16 columns are expanded at once. */
-INLINE const uint8_t *add_word_of_s8_pairs(uint64_t mask, const uint8_t *at,
-                                           const uint8_t *const *x, int n_x, lanes *sum) {
+INLINE const uint8_t *add_products_of_s8_pairs(uint64_t mask, const uint8_t *at,
+                                               const uint8_t *const *x, int n_x, lanes *sum) {
   const lanes shifts = _mm512_set_epi32(28, 24, 20, 16, 12, 8, 4, 0, 28, 24, 20, 16, 12, 8, 4, 0);
   const lanes table = _mm512_loadu_si512(place_of_two);
   const lanes first = _mm512_set4_epi32(0x06060606, 0x04040404, 0x02020202, 0);
@@ -275,9 +278,10 @@ INLINE const uint8_t *add_word_of_s8_pairs(uint64_t mask, const uint8_t *at,
 #endif
 
 #if defined(__AVX512VBMI2__)
-INLINE const uint8_t *add_word_of_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x,
-                                     int n_x, lanes *sum) {
-  const lanes weight = _mm512_mask_expand_epi8(opaque_zeros(), bits, _mm512_loadu_si512(at));
+INLINE const uint8_t *add_products_of_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x,
+                                         int n_x, lanes *sum) {
+  const lanes weight =
+      _mm512_mask_expand_epi8(zeros_unknown_to_compiler(), bits, _mm512_loadu_si512(at));
 #pragma GCC unroll 4
   for (int i = 0; i < n_x; i++) {
     sum[i] = _mm512_dpbusd_epi32(sum[i], _mm512_loadu_si512(x[i]), weight);
@@ -285,12 +289,12 @@ INLINE const uint8_t *add_word_of_s8(uint64_t bits, const uint8_t *at, const uin
   return at + __builtin_popcountll(bits);
 }
 #else
-INLINE const uint8_t *add_word_of_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x,
-                                     int n_x, lanes *sum) {
+INLINE const uint8_t *add_products_of_s8(uint64_t bits, const uint8_t *at, const uint8_t *const *x,
+                                         int n_x, lanes *sum) {
 #pragma GCC unroll 16
   for (int column = 0; column < LACI_SPARSE_MASK; column += W, bits >>= W) {
     const uint32_t few = (uint32_t)bits & ((1U << W) - 1);
-    const lanes weight = spread_s8(few, at);
+    const lanes weight = expand_s8(few, at);
     at += __builtin_popcount(few);
 #pragma GCC unroll 4
     for (int i = 0; i < n_x; i++) {
@@ -329,18 +333,18 @@ INLINE void prefetch_stream(const uint8_t *at) {
   __builtin_prefetch(at + AHEAD, 0, SECOND_CACHE);
 }
 
-INLINE const uint8_t *add_64_columns(batch b, uint64_t bits, const uint8_t *at,
-                                     const uint8_t *const *x, lanes *sum) {
+INLINE const uint8_t *add_products_of_64_columns(batch b, uint64_t bits, const uint8_t *at,
+                                                 const uint8_t *const *x, lanes *sum) {
   prefetch_stream(at);
   if (b.values == LACI_SPARSE_F32) prefetch_stream(at + 64);
-  if (b.values != LACI_SPARSE_S8) return add_word_of_floats(b, bits, at, x, sum);
+  if (b.values != LACI_SPARSE_S8) return add_products_of_floats(b, bits, at, x, sum);
 #if defined(__AVX512F__) && !defined(__AVX512VBMI2__)
-  if (b.pairs) return add_word_of_s8_pairs(bits, at, x, b.n_x, sum);
+  if (b.pairs) return add_products_of_s8_pairs(bits, at, x, b.n_x, sum);
 #endif
-  return add_word_of_s8(bits, at, x, b.n_x, sum);
+  return add_products_of_s8(bits, at, x, b.n_x, sum);
 }
 
-INLINE void copy_padded_edge(job *j, laci_sparse_values values) {
+INLINE void copy_last_columns_padded(job *j, laci_sparse_values values) {
   const int64_t left = j->w->n_columns % LACI_SPARSE_MASK, n = j->w->n_columns - left;
   const ptrdiff_t each = element_bytes(values);
   memset(&j->edge, 0, sizeof j->edge);
@@ -351,7 +355,8 @@ INLINE void copy_padded_edge(job *j, laci_sparse_values values) {
 }
 
 /* Adds the products of one chunk of some streams to their sums. k: first column of the chunk. */
-INLINE void add_chunk_of_streams(const job *j, batch b, int64_t k, const uint8_t **at, lanes *sum) {
+INLINE void add_products_of_chunk(const job *j, batch b, int64_t k, const uint8_t **at,
+                                  lanes *sum) {
   const int64_t left = j->w->n_columns - k;
   const int64_t end = k + (left < LACI_SPARSE_ROWS_CHUNK ? left : LACI_SPARSE_ROWS_CHUNK);
   const int64_t words = (end - k + LACI_SPARSE_MASK - 1) / LACI_SPARSE_MASK;
@@ -373,7 +378,7 @@ INLINE void add_chunk_of_streams(const job *j, batch b, int64_t k, const uint8_t
     for (int s = 0; s < b.n; s++) {
       uint64_t bits;
       memcpy(&bits, mask[s] + word * (ptrdiff_t)sizeof bits, sizeof bits);
-      at[s] = add_64_columns(b, bits, at[s], x, &sum[s * b.n_x * VECTORS]);
+      at[s] = add_products_of_64_columns(b, bits, at[s], x, &sum[s * b.n_x * VECTORS]);
     }
   }
 }
@@ -389,7 +394,7 @@ INLINE void sum_rows_of_batch(const job *j, batch b, const int64_t *rows, lanes 
 #pragma GCC unroll 8
   for (int s = 0; s < b.n; s++) at[s] = j->w->bytes + j->w->chunk_at[rows[s] * each];
   for (int64_t k = 0; k < j->w->n_columns; k += LACI_SPARSE_ROWS_CHUNK) {
-    add_chunk_of_streams(j, b, k, at, sum);
+    add_products_of_chunk(j, b, k, at, sum);
   }
 #pragma GCC unroll 64
   for (int s = 0; s < b.n * b.n_x * VECTORS; s++) result[s] = sum[s];
@@ -425,7 +430,7 @@ static void store_row_results(const job *j, int64_t row, const lanes *sum) {
 
 /* Computes the rows of places [first, last) (vector.h), some streams at a time. Where a stream has
  * no row, the first row of the place is read instead. */
-INLINE void multiply_places(const job *j, batch b, int64_t first, int64_t last) {
+INLINE void multiply_rows_of_places(const job *j, batch b, int64_t first, int64_t last) {
   const int64_t step = laci_sparse_rows_n_places(j->w);
   for (int64_t place = first; place < last; place++) {
     for (int stream = 0; stream < LACI_SPARSE_STREAMS; stream += b.n) {
@@ -448,12 +453,12 @@ INLINE void multiply_places(const job *j, batch b, int64_t first, int64_t last) 
 INLINE void multiply_by_n_vectors(job *j, laci_sparse_values values, bool pairs, int64_t first,
                                   int64_t last) {
   enum { ONE = SUMS_AT_ONCE < 8 ? SUMS_AT_ONCE : 8, TWO = SUMS_AT_ONCE / 2, FOUR = TWO / 2 };
-  copy_padded_edge(j, values);
+  copy_last_columns_padded(j, values);
   switch (j->v->n_x) {
-    case 1: multiply_places(j, (batch){values, pairs, ONE, 1}, first, last); break;
-    case 2: multiply_places(j, (batch){values, pairs, TWO, 2}, first, last); break;
-    case 3: multiply_places(j, (batch){values, pairs, FOUR, 3}, first, last); break;
-    default: multiply_places(j, (batch){values, pairs, FOUR, 4}, first, last); break;
+    case 1: multiply_rows_of_places(j, (batch){values, pairs, ONE, 1}, first, last); break;
+    case 2: multiply_rows_of_places(j, (batch){values, pairs, TWO, 2}, first, last); break;
+    case 3: multiply_rows_of_places(j, (batch){values, pairs, FOUR, 3}, first, last); break;
+    default: multiply_rows_of_places(j, (batch){values, pairs, FOUR, 4}, first, last); break;
   }
 }
 

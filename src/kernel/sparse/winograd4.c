@@ -41,7 +41,7 @@ laci_winograd4_kernel laci_winograd4_variant(const laci_winograd4 *w) {
 /* Returns the number of output channels whose weights are stored together: as many as registers can
  * hold sums for (16 lanes wide, or 32 with AVX-512). It is 13 rather than 12, since numbers of
  * channels that are powers of two are nearly multiples of 13. */
-static int64_t rows_per_group(void) {
+static int64_t channels_per_group(void) {
   static const int8_t rows[] = {
       [LACI_CPU_ANY] = 6, [LACI_CPU_AVX2] = 6, [LACI_CPU_AVX512] = 13, [LACI_CPU_NEON] = 6};
   return rows[laci_cpu_level_in_force()];
@@ -73,7 +73,7 @@ int64_t laci_winograd4_n_points(const laci_sparse_window *g) {
 
 /* The product does not overflow, since the dense weights are in memory. */
 size_t laci_winograd4_weight_bytes(const laci_sparse_window *g) {
-  const int64_t rows = rows_per_group(), groups = laci_ceil_div(g->channels_out, rows);
+  const int64_t rows = channels_per_group(), groups = laci_ceil_div(g->channels_out, rows);
   return (size_t)(laci_winograd4_n_points(g) * groups * rows * laci_winograd4_n_sources(g)) *
          sizeof(float);
 }
@@ -96,7 +96,7 @@ lac_status laci_winograd4_init(const laci_sparse_window *g, const laci_sparse_la
                         .points = laci_winograd4_n_points(g),
                         .tiles_h = laci_ceil_div(g->out_h, SIDE),
                         .tiles_w = laci_ceil_div(g->out_w, SIDE),
-                        .rows = rows_per_group()};
+                        .rows = channels_per_group()};
   const bool images = w->out.format == LACI_FORMAT_HWC16N;
   if (!images && is_row_too_wide(w)) {
     const long long width = g->out_w;
@@ -148,7 +148,7 @@ int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together) {
 
 /* Computes G g for three weights g. Row p of G is scaled such that the polynomial which is zero at
  * all other points is 1 at point p. */
-static void compute_six_points(const double g[TAPS], double to[READ]) {
+static void transform_weights_to_six_points(const double g[TAPS], double to[READ]) {
   static const double a = LACI_WINOGRAD4_A, b = LACI_WINOGRAD4_B;
   const double at_a = 1 / (2 * a * a * (a * a - b * b)), at_b = 1 / (2 * b * b * (b * b - a * a));
   const double even_a = g[0] + a * a * g[2], even_b = g[0] + b * b * g[2];
@@ -161,7 +161,7 @@ static void compute_six_points(const double g[TAPS], double to[READ]) {
 }
 
 /* Computes G g for four weights g. */
-static void compute_seven_points(const double g[TAPS], double to[READ]) {
+static void transform_weights_to_seven_points(const double g[TAPS], double to[READ]) {
   static const double at[] = {LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_R};
   enum { N = sizeof at / sizeof *at };
   for (int k = 0; k < N; k++) {
@@ -174,9 +174,9 @@ static void compute_seven_points(const double g[TAPS], double to[READ]) {
   to[2 * N] = g[TAPS - 1];
 }
 
-static void compute_weight_points(const double g[TAPS], int64_t taps, double to[READ]) {
-  if (taps == TAPS) compute_seven_points(g, to);
-  else compute_six_points(g, to);
+static void transform_weights_to_points(const double g[TAPS], int64_t taps, double to[READ]) {
+  if (taps == TAPS) transform_weights_to_seven_points(g, to);
+  else transform_weights_to_six_points(g, to);
 }
 
 /* Computes G g G', the transformed weights of the taps g of a source. apart: number of floats in
@@ -187,11 +187,11 @@ static void transform_source_taps(double g[TAPS][TAPS], int64_t taps, int64_t ap
   for (int64_t x = 0; x < taps; x++) {
     double column[TAPS];
     for (int64_t y = 0; y < taps; y++) column[y] = g[y][x];
-    compute_weight_points(column, taps, of);
+    transform_weights_to_points(column, taps, of);
     for (int64_t y = 0; y < read; y++) columns[y][x] = of[y];
   }
   for (int64_t y = 0; y < read; y++) {
-    compute_weight_points(columns[y], taps, of);
+    transform_weights_to_points(columns[y], taps, of);
     for (int64_t x = 0; x < read; x++) to[(y * read + x) * apart] = (float)of[x];
   }
 }

@@ -192,7 +192,7 @@ INLINE void interleave(const vector from[SIDE], float *to) {
 
 /* Returns the number of rows of tiles in one vector. It is more than 1 for narrow images, if their
  * pixels and results also fill whole vectors. Otherwise each row has vectors of its own. */
-INLINE int64_t rows_per_vector(const laci_winograd4 *w) {
+INLINE int64_t tile_rows_per_vector(const laci_winograd4 *w) {
   const bool fills = WIDTH % w->tiles_w == 0 && SIDE * w->tiles_w % WIDTH == 0;
   return w->tiles_w < WIDTH && fills ? WIDTH / w->tiles_w : 1;
 }
@@ -229,7 +229,7 @@ static filling plan_filling(const laci_winograd4 *w, int64_t part) {
                .n_chunks = (w->tiles_w + after + WIDTH - 1) / WIDTH,
                .n_pixels = n_pixels,
                .n_missing = missing > 0 ? missing : 0};
-  if (!after && w->stride == 1) f.n_rows = rows_per_vector(w);
+  if (!after && w->stride == 1) f.n_rows = tile_rows_per_vector(w);
   f.n_vectors = SIDE / f.n_rows;
   uint32_t bits[WIDTH];
   for (int lane = 0; lane < WIDTH; lane++) {
@@ -504,8 +504,8 @@ typedef struct groups {
 
 /* Computes the sums of n_groups groups of output channels, for n vectors of lanes. Both numbers are
  * constants where this is inlined. */
-INLINE void sum_groups(const groups *g, const float *x, const int n_groups, const int n,
-                       float *to) {
+INLINE void sum_channel_groups(const groups *g, const float *x, const int n_groups, const int n,
+                               float *to) {
   const int64_t channels = g->channels, stride = g->stride, after = channels * ROWS;
   const float *weight = g->weight;
   vector sum[2 * ROWS][AT_ONCE];
@@ -537,8 +537,8 @@ INLINE void sum_groups(const groups *g, const float *x, const int n_groups, cons
 #if defined(__AVX512F__)
 /* Computes the sums of n_groups groups for half a vector of lanes. Some processors execute a vector
  * in two halves, and need half the time for this. */
-INLINE void sum_groups_of_half_vector(const groups *g, const float *x, const int n_groups,
-                                      float *to) {
+INLINE void sum_channel_groups_of_half_vector(const groups *g, const float *x, const int n_groups,
+                                              float *to) {
   const int64_t stride = g->stride, after = g->channels * ROWS;
   const float *weight = g->weight;
   __m256 sum[2 * ROWS];
@@ -565,17 +565,17 @@ INLINE void sum_remaining_lanes(const groups *g, const float *x, const int n_gro
                                 int64_t n_lanes, float *to) {
 #if defined(__AVX512F__)
   if (n_lanes <= WIDTH / 2) {
-    sum_groups_of_half_vector(g, x, n_groups, to);
+    sum_channel_groups_of_half_vector(g, x, n_groups, to);
     return;
   }
 #endif
   (void)n_lanes;
-  sum_groups(g, x, n_groups, 1, to);
+  sum_channel_groups(g, x, n_groups, 1, to);
 }
 
 /* Computes the sums of all output channels for one point. */
-static void multiply_point(const groups *point, int64_t n_lanes, int64_t n_groups, const float *x,
-                           float *y) {
+static void multiply_weights_of_point(const groups *point, int64_t n_lanes, int64_t n_groups,
+                                      const float *x, float *y) {
   const int64_t whole = n_lanes / (AT_ONCE * WIDTH) * AT_ONCE * WIDTH;
   const int64_t each = point->channels * ROWS;
   groups g = *point;
@@ -583,7 +583,7 @@ static void multiply_point(const groups *point, int64_t n_lanes, int64_t n_group
     for (int64_t at = 0; at < n_groups; at++) {
       g.weight = point->weight + at * each;
       g.n_rows = point->n_rows - at * ROWS;
-      sum_groups(&g, x + lane, 1, AT_ONCE, y + at * ROWS * g.stride + lane);
+      sum_channel_groups(&g, x + lane, 1, AT_ONCE, y + at * ROWS * g.stride + lane);
     }
   }
   for (int64_t lane = whole; lane < n_lanes; lane += WIDTH) {
@@ -604,8 +604,9 @@ void LACI_VARIANT(laci_winograd4_multiply)(const laci_winograd4 *w, const laci_w
   const int64_t n_groups = laci_winograd4_n_groups(w);
   for (int64_t p = first_last[0]; p < first_last[1]; p++) {
     const groups point = {weights + p * n_groups * in * ROWS, in, b->stride, out};
-    multiply_point(&point, b->n_lanes, n_groups, points + p * laci_winograd4_point_stride(b, in),
-                   sums + p * laci_winograd4_point_stride(b, out));
+    multiply_weights_of_point(&point, b->n_lanes, n_groups,
+                              points + p * laci_winograd4_point_stride(b, in),
+                              sums + p * laci_winograd4_point_stride(b, out));
   }
 }
 
@@ -639,7 +640,7 @@ typedef struct band {
 
 /* Restricts a tile of 16 results to lanes of this band. If the previous or the next band has some
  * of its lanes, it is stored lane by lane. */
-static void restrict_tile(laci_sparse_tile *t, uint64_t lanes) {
+static void restrict_tile_to_band(laci_sparse_tile *t, uint64_t lanes) {
   if ((lanes & LACI_SPARSE_ALL_LANES) != LACI_SPARSE_ALL_LANES) t->lanes &= lanes;
 }
 
@@ -655,9 +656,9 @@ static void describe_band(const laci_winograd4 *w, int64_t unit, band *to) {
   memcpy(to->tiles, w->results + unit / w->tiles_h * w->results_per_block + first,
          (size_t)to->n_tiles * sizeof *to->tiles);
   const uint64_t after_begin = (uint64_t)LACI_SPARSE_ALL_LANES << to->begin % LANES;
-  restrict_tile(&to->tiles[0], after_begin & LACI_SPARSE_ALL_LANES);
+  restrict_tile_to_band(&to->tiles[0], after_begin & LACI_SPARSE_ALL_LANES);
   if (to->last_row < g->out_h && to->end % LANES) {
-    restrict_tile(&to->tiles[to->n_tiles - 1], ((uint64_t)1 << to->end % LANES) - 1);
+    restrict_tile_to_band(&to->tiles[to->n_tiles - 1], ((uint64_t)1 << to->end % LANES) - 1);
   }
 }
 
@@ -666,11 +667,11 @@ INLINE vector clip(const laci_sparse_operands *o, vector v) {
 }
 
 /* Stores the rows of results of a vector of tiles, n at most. The vector holds one row of tiles or
- * several (rows_per_vector). Surplus results of the last tile of a row are overwritten by the next
- * row. */
+ * several (tile_rows_per_vector). Surplus results of the last tile of a row are overwritten by the
+ * next row. */
 INLINE void store_vectors(const laci_winograd4 *w, vector results[SIDE][READ], int64_t n,
                           float *to) {
-  const int64_t rows = rows_per_vector(w), stride = w->out.row_stride;
+  const int64_t rows = tile_rows_per_vector(w), stride = w->out.row_stride;
   float together[SIDE][CHUNK];
   n = laci_min(n, rows * SIDE);
   for (int64_t i = 0; rows == 1 && i < n; i++) interleave(results[i], to + i * stride);
@@ -687,9 +688,11 @@ INLINE void store_vectors(const laci_winograd4 *w, vector results[SIDE][READ], i
 /* Computes a band's results of one channel from its sums. A row's vectors are stored from right to
  * left, so that surplus results are overwritten. If nothing is added to the results, they are
  * clipped here. */
-INLINE void finish_channel(const laci_winograd4 *w, const laci_sparse_operands *o, const band *of,
-                           const float *sums, const int read, float *line) {
-  const int64_t rows = rows_per_vector(w), last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
+INLINE void transform_channel_to_results(const laci_winograd4 *w, const laci_sparse_operands *o,
+                                         const band *of, const float *sums, const int read,
+                                         float *line) {
+  const int64_t rows = tile_rows_per_vector(w),
+                last = rows > 1 ? 0 : (w->tiles_w - 1) / WIDTH * WIDTH;
   for (int64_t y = of->first_row; y < of->last_row; y += rows * SIDE) {
     float *to = line + (y - of->first_row) * w->out.row_stride;
     for (int64_t t = last; t >= 0; t -= WIDTH) {
@@ -713,8 +716,8 @@ typedef struct lines {
 
 /* Stores the lines in y; only for products where no function follows the clip. In PC16P the
  * channels of a tile are neighbours in memory. */
-static void store_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
-                        const lines *l) {
+static void store_result_lines(const laci_sparse_operands *o, int64_t stride, const band *of,
+                               const lines *l) {
   float added[LANES];
   for (int64_t t = 0; t < of->n_tiles; t++) {
     const laci_sparse_tile *to = &of->tiles[t];
@@ -748,9 +751,9 @@ static void apply_functions_to_lines(const laci_sparse_operands *o, int64_t stri
   }
 }
 
-INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
-                          const int64_t first_last[2], const laci_sparse_operands *o,
-                          const int read) {
+INLINE void transform_pixels_to_results(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                        const float *sums, const int64_t first_last[2],
+                                        const laci_sparse_operands *o, const int read) {
   enum {
     OVER = 2 * CHUNK + LANES
   }; /* up to this many floats before and after a line may be overwritten */
@@ -770,9 +773,9 @@ INLINE void finish_pixels(const laci_winograd4 *w, const laci_winograd4_block *b
         const float *from = sums + (l.first + c) * b->stride + (unit - b->first) * w->unit;
         float *to = line + c * l.each + of.begin % LANES;
         of.bias = o->bias[l.first + c];
-        finish_channel(w, o, &of, from, read, to);
+        transform_channel_to_results(w, o, &of, from, read, to);
       }
-      if (laci_sparse_is_only_clipped(o)) store_lines(o, stride, &of, &l);
+      if (laci_sparse_is_only_clipped(o)) store_result_lines(o, stride, &of, &l);
       else apply_functions_to_lines(o, stride, &of, &l, line);
     }
   }
@@ -799,9 +802,9 @@ INLINE void store_pixel(const laci_sparse_operands *o, int64_t place, int64_t st
 
 /* Computes the results of a tile in HWC16N. They are first collected in a buffer, so that
  * neighbours in memory are written one after the other. */
-INLINE void finish_tile(const laci_winograd4 *w, const laci_sparse_operands *o,
-                        const tile_part *part, const float *sums, const laci_winograd4_block *b,
-                        const int read) {
+INLINE void transform_tile_to_results(const laci_winograd4 *w, const laci_sparse_operands *o,
+                                      const tile_part *part, const float *sums,
+                                      const laci_winograd4_block *b, const int read) {
   const int64_t apart = laci_winograd4_point_stride(b, w->window.channels_out);
   const int64_t first = part->channel_first, n = part->channel_last - first;
   const int64_t stride = w->out.channel_stride;
@@ -833,19 +836,19 @@ static __attribute__((noinline)) void finish_tile_of_six(const laci_winograd4 *w
                                                          const laci_sparse_operands *o,
                                                          const tile_part *part, const float *sums,
                                                          const laci_winograd4_block *b) {
-  finish_tile(w, o, part, sums, b, READ - 1);
+  transform_tile_to_results(w, o, part, sums, b, READ - 1);
 }
 
 static __attribute__((noinline)) void finish_tile_of_seven(const laci_winograd4 *w,
                                                            const laci_sparse_operands *o,
                                                            const tile_part *part, const float *sums,
                                                            const laci_winograd4_block *b) {
-  finish_tile(w, o, part, sums, b, READ);
+  transform_tile_to_results(w, o, part, sums, b, READ);
 }
 
-INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b, const float *sums,
-                          const int64_t first_last[2], const laci_sparse_operands *o,
-                          const int read) {
+INLINE void transform_images_to_results(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                        const float *sums, const int64_t first_last[2],
+                                        const laci_sparse_operands *o, const int read) {
   const laci_sparse_window *g = &w->window;
   for (int64_t unit = b->first; unit < b->last; unit++) {
     const tile t = find_tile_of_index(w, unit);
@@ -862,16 +865,17 @@ INLINE void finish_images(const laci_winograd4 *w, const laci_winograd4_block *b
   }
 }
 
-INLINE void finish_results(const laci_winograd4 *w, const laci_winograd4_block *b,
-                           const float *sums, const int64_t first_last[2],
-                           const laci_sparse_operands *o, const int read) {
-  if (w->out.format == LACI_FORMAT_HWC16N) finish_images(w, b, sums, first_last, o, read);
-  else finish_pixels(w, b, sums, first_last, o, read);
+INLINE void transform_block_to_results(const laci_winograd4 *w, const laci_winograd4_block *b,
+                                       const float *sums, const int64_t first_last[2],
+                                       const laci_sparse_operands *o, const int read) {
+  if (w->out.format == LACI_FORMAT_HWC16N)
+    transform_images_to_results(w, b, sums, first_last, o, read);
+  else transform_pixels_to_results(w, b, sums, first_last, o, read);
 }
 
 void LACI_VARIANT(laci_winograd4_finish)(const laci_winograd4 *w, const laci_winograd4_block *b,
                                          const float *sums, const int64_t first_last[2],
                                          const laci_sparse_operands *o) {
-  if (w->points == POINTS) finish_results(w, b, sums, first_last, o, READ);
-  else finish_results(w, b, sums, first_last, o, READ - 1);
+  if (w->points == POINTS) transform_block_to_results(w, b, sums, first_last, o, READ);
+  else transform_block_to_results(w, b, sums, first_last, o, READ - 1);
 }

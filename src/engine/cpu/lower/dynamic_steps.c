@@ -33,7 +33,7 @@ laci_dynamic_bytes laci_dynamic_bytes_at(void *memory, int64_t rows, int64_t dep
 }
 
 int laci_net_find_dynamic_bytes(laci_net *net, int value) {
-  for (int at = laci_net_value_tensor(net, value); at >= 0; at = net->tensors[at].next) {
+  for (int at = laci_net_find_value_tensor(net, value); at >= 0; at = net->tensors[at].next) {
     if (net->tensors[at].dt == LACI_ELEMENT_BYTE) return at;
   }
   return -1;
@@ -74,8 +74,8 @@ static void quantize_ranges_to_floats(int64_t begin, int64_t end, void *context)
   const steps_work *w = context;
   for (int64_t part = begin; part < end; part++) {
     const int64_t first = part * w->part;
-    laci_write_steps_variant()(w->scale, w->x + first, end_of_element_range(w, part) - first,
-                               w->y + first);
+    laci_quantize_dynamic_floats_variant()(w->scale, w->x + first,
+                                           end_of_element_range(w, part) - first, w->y + first);
   }
 }
 
@@ -84,7 +84,8 @@ static void quantize_rows_to_bytes(int64_t begin, int64_t end, void *context) {
   const int64_t depth = w->s->depth, stride = w->bytes.stride;
   for (int64_t row = begin; row < end; row++) {
     uint8_t *to = w->bytes.x + row * stride;
-    w->bytes.sums[row] = laci_write_step_bytes_variant()(w->scale, w->x + row * depth, depth, to);
+    w->bytes.sums[row] =
+        laci_quantize_dynamic_bytes_variant()(w->scale, w->x + row * depth, depth, to);
     memset(to + depth, 0, (size_t)(stride - depth));
   }
 }

@@ -31,7 +31,7 @@ static bool is_read_only_by_table(const laci_net *net, int value) {
 }
 
 static void lower_quantize(laci_net *net, const laci_fused *fused) {
-  int x = laci_net_value_tensor(net, fused->reads[0]);
+  int x = laci_net_find_value_tensor(net, fused->reads[0]);
   /* the layer before it has written the int8 values already */
   const bool are_there = laci_native_is_int8_tensor(net, x, fused->details);
   if (are_there || laci_native_has_int8_reader(net, fused->output)) {
@@ -57,7 +57,7 @@ static void lower_quantize(laci_net *net, const laci_fused *fused) {
 /** Binds the result of a DequantizeLinear to the result of another one that reads the same
  * bytes. */
 static void lower_repeated_dequantize(laci_net *net, const laci_fused *fused) {
-  laci_net_bind_value(net, fused->output, laci_net_value_tensor(net, fused->reads[0]));
+  laci_net_bind_value(net, fused->output, laci_net_find_value_tensor(net, fused->reads[0]));
 }
 
 const laci_implementation laci_implementations_duplicate[] = {

@@ -146,7 +146,7 @@ static void lower_relu_grad(laci_net *net, const laci_fused *fused) {
   int norm = laci_plan_workspace_producer(&net->plan, fused->node);
   int dy;
   if (norm >= 0 && net->workspaces[norm] >= 0) {
-    dy = laci_net_value_tensor(net, node->inputs[0]);
+    dy = laci_net_find_value_tensor(net, node->inputs[0]);
   } else {
     dy = laci_net_read_value(net, node->inputs[0]);
     dy = add_gradient_step(net, fused, &relu, dy, laci_net_read_value(net, node->inputs[1]));

@@ -177,7 +177,7 @@ int laci_net_reuse_tensor(laci_net *net, int found, int like);
  * converted. A constant becomes a weight. */
 int laci_net_read_value(laci_net *net, int value);
 /** Returns the tensor of a value in any layout, including native ones (of our own kernels). */
-int laci_net_value_tensor(laci_net *net, int value);
+int laci_net_find_value_tensor(laci_net *net, int value);
 /** Returns a tensor with the content of `tensor` in that layout and type: itself, an existing copy,
  * or the result of a reorder step that is added here. */
 int laci_net_convert_tensor(laci_net *net, int tensor, const laci_layout *md, laci_element dt);

@@ -67,7 +67,7 @@ static bool can_lower_native_relu_sum(laci_net *net, const laci_fused *fused, co
 /** Lowers the node if all operands have native layouts (of our own kernels). The zeros in y's
  * border make the gradient's border zero, too. */
 static void lower_native_relu_sum(laci_net *net, const laci_fused *fused) {
-  const int y = laci_net_value_tensor(net, fused->reads[2]);
+  const int y = laci_net_find_value_tensor(net, fused->reads[2]);
   if (y < 0) return;
   const int a = laci_native_read_in_layout_of(net, fused->reads[0], y);
   const int b = laci_native_read_in_layout_of(net, fused->reads[1], y);

@@ -16,7 +16,7 @@ static void look_up_floats(const void *table, const float *x, int64_t n, float *
 /** Returns the operand as a tensor of floats without gaps. If zeros do not stay zeros, it is one
  * without padding. */
 static int read_operand_without_gaps(laci_net *net, int value, const laci_byte_table *table) {
-  int x = laci_native_read_as_floats(net, laci_net_value_tensor(net, value));
+  int x = laci_native_read_as_floats(net, laci_net_find_value_tensor(net, value));
   const bool keeps_zeros = table->values[(int)-table->from.low] == 0;
   if (x < 0) return -1;
   if (net->tensors[x].native && keeps_zeros) return x;

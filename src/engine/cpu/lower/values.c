@@ -23,7 +23,7 @@ static void fail_unreadable_value(laci_net *net, int value) {
   }
 }
 
-int laci_net_value_tensor(laci_net *net, int value) {
+int laci_net_find_value_tensor(laci_net *net, int value) {
   if (net->plan.status) return -1;
   laci_plan_value *v = &net->plan.values[value];
   if (v->tensor < 0 && v->constant)
@@ -33,7 +33,7 @@ int laci_net_value_tensor(laci_net *net, int value) {
 }
 
 int laci_net_read_value(laci_net *net, int value) {
-  const int tensor = laci_net_value_tensor(net, value);
+  const int tensor = laci_net_find_value_tensor(net, value);
   const bool native = tensor >= 0 && net->tensors[tensor].native;
   return native ? laci_native_read_for_onednn(net, tensor) : tensor;
 }

@@ -41,7 +41,7 @@ static lac_status store_layer_times(const laci_trial *t, laci_algorithm_id id,
   lac_status st = LAC_OK;
   for (int at = 0; at < native->n_layers && !st; at++) {
     char name[LACI_NATIVE_NAME];
-    if (!laci_native_can_compute(t->net, &native->layers[at], id)) continue;
+    if (!laci_native_algorithm_can_compute(t->net, &native->layers[at], id)) continue;
     laci_native_layer_name(t->net, &native->layers[at], id, name);
     st = store_layer_time(t, name, id, timings, err);
   }
@@ -117,7 +117,7 @@ static lac_status find_algorithms_to_time(const laci_graph *graph,
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     bool *of = &wanted[is_default_algorithm(id) ? LACI_N_ALGORITHMS : id];
     for (int at = 0; !known && at < native->n_layers; at++) {
-      *of = *of || laci_native_can_compute(t.net, &native->layers[at], id);
+      *of = *of || laci_native_algorithm_can_compute(t.net, &native->layers[at], id);
     }
   }
   laci_trial_end(&t);

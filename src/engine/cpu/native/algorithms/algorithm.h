@@ -57,8 +57,8 @@ bool laci_algorithm_find(const char *name, laci_algorithm_id *id);
 /** Returns the first algorithm of the list for layers of that kind. */
 laci_algorithm_id laci_algorithm_default_of_kind(laci_native_kind kind);
 /** Can the algorithm compute the layer? */
-bool laci_native_can_compute(const laci_net *net, const laci_native_layer *layer,
-                             laci_algorithm_id id);
+bool laci_native_algorithm_can_compute(const laci_net *net, const laci_native_layer *layer,
+                                       laci_algorithm_id id);
 /** May some algorithm be faster than dense kernels for the layer, even if nearly all of its weights
  * are kept? */
 bool laci_native_can_gain_without_zeros(const laci_net *net, const laci_native_layer *layer);

@@ -24,8 +24,8 @@ bool laci_algorithm_find(const char *name, laci_algorithm_id *id) {
   return false;
 }
 
-bool laci_native_can_compute(const laci_net *net, const laci_native_layer *layer,
-                             laci_algorithm_id id) {
+bool laci_native_algorithm_can_compute(const laci_net *net, const laci_native_layer *layer,
+                                       laci_algorithm_id id) {
   const char *why;
   return algorithms[id]->can(net, layer, &why);
 }
@@ -40,7 +40,7 @@ bool laci_native_can_gain_without_zeros(const laci_net *net, const laci_native_l
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     const laci_algorithm *algorithm = algorithms[id];
     if (algorithm->gains_without_zeros &&
-        laci_native_can_compute(net, layer, (laci_algorithm_id)id) &&
+        laci_native_algorithm_can_compute(net, layer, (laci_algorithm_id)id) &&
         algorithm->gains_without_zeros(net, layer)) {
       return true;
     }
@@ -56,7 +56,7 @@ bool laci_native_is_short_of_memory(const laci_net *net) {
   for (int id = 0; id < LACI_N_ALGORITHMS; id++) {
     for (int at = 0; algorithms[id]->transforms && at < net->native->n_layers; at++) {
       const laci_native_layer *layer = &net->native->layers[at];
-      if (!laci_native_can_compute(net, layer, (laci_algorithm_id)id)) continue;
+      if (!laci_native_algorithm_can_compute(net, layer, (laci_algorithm_id)id)) continue;
       bytes += algorithms[id]->bytes(net, layer);
     }
   }
@@ -65,12 +65,14 @@ bool laci_native_is_short_of_memory(const laci_net *net) {
 
 laci_algorithm_id laci_algorithm_or_fallback(const laci_net *net, const laci_native_layer *layer,
                                              laci_algorithm_id wanted) {
-  if (wanted != LACI_ALGORITHM_dense && laci_native_can_compute(net, layer, wanted)) return wanted;
+  if (wanted != LACI_ALGORITHM_dense && laci_native_algorithm_can_compute(net, layer, wanted))
+    return wanted;
   const bool codeless = wanted != LACI_ALGORITHM_dense && !algorithms[wanted]->generates;
   for (int at_once = codeless; at_once >= 0; at_once--) {
     for (int id = LACI_ALGORITHM_dense + 1; id < LACI_N_ALGORITHMS; id++) {
       if (at_once && algorithms[id]->generates) continue;
-      if (laci_native_can_compute(net, layer, (laci_algorithm_id)id)) return (laci_algorithm_id)id;
+      if (laci_native_algorithm_can_compute(net, layer, (laci_algorithm_id)id))
+        return (laci_algorithm_id)id;
     }
   }
   return laci_algorithm_default_of_kind(layer->kind);

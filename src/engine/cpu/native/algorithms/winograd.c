@@ -67,7 +67,7 @@ static void transform_input_range(int64_t begin, int64_t end, void *context) {
   w->kernel.transform(&w->s->w, &w->block, w->o.x, (int64_t[]){begin, end}, w->points);
 }
 
-static void multiply_point_range(int64_t begin, int64_t end, void *context) {
+static void multiply_points_of_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
   w->kernel.multiply(&w->s->w, &w->block, w->weights, w->points, (int64_t[]){begin, end}, w->sums);
 }
@@ -84,7 +84,7 @@ static void compute_blocks_together(laci_net *net, work *w) {
   for (int64_t at = 0; at < w->s->n_blocks; at++) {
     w->block = make_block_of_tiles(w->s, at);
     laci_pool_for(net->pool, w->s->w.sources, CHANNELS, transform_input_range, w);
-    laci_pool_for(net->pool, w->s->w.points, 1, multiply_point_range, w);
+    laci_pool_for(net->pool, w->s->w.points, 1, multiply_points_of_range, w);
     laci_pool_for(net->pool, g->channels_out, CHANNELS, transform_output_range, w);
   }
 }

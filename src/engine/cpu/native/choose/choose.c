@@ -263,7 +263,7 @@ static void choose_possible_layers(laci_net *net) {
   for (int at = 0; at < native->n_layers; at++) {
     laci_native_layer *layer = &native->layers[at];
     layer->algorithm = laci_algorithm_or_fallback(net, layer, wanted);
-    layer->chosen = laci_native_can_compute(net, layer, layer->algorithm);
+    layer->chosen = laci_native_algorithm_can_compute(net, layer, layer->algorithm);
     if (alone && layer->algorithm != wanted) layer->chosen = false;
   }
   avoid_needless_phases(native);

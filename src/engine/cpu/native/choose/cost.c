@@ -28,7 +28,7 @@ bool laci_native_find_timings(const laci_net *net, const laci_timings *timings,
     const laci_native_layer *layer = &native->layers[at];
     for (int id = 0; id < LACI_N_ALGORITHMS && known; id++) {
       costs->of[id][at] = INFINITY;
-      if (!laci_native_can_compute(net, layer, id)) continue;
+      if (!laci_native_algorithm_can_compute(net, layer, id)) continue;
       known = find_measured_time(net, timings, layer, id, &costs->of[id][at]);
     }
   }

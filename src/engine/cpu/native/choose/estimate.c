@@ -9,8 +9,9 @@
 
 static double estimate_cost_by_algorithm(const laci_net *net, const laci_native_layer *layer,
                                          laci_algorithm_id id) {
-  return laci_native_can_compute(net, layer, id) ? laci_algorithm_by_id(id)->cost(net, layer)
-                                                 : INFINITY;
+  return laci_native_algorithm_can_compute(net, layer, id)
+             ? laci_algorithm_by_id(id)->cost(net, layer)
+             : INFINITY;
 }
 
 void laci_native_estimate_costs(const laci_net *net, laci_native_costs *costs) {

@@ -14,7 +14,7 @@
 #include "kernel/sparse/reorder.h"
 
 int laci_native_read_for_reorder(laci_net *net, int value, bool rows, laci_sparse_layout *layout) {
-  int tensor = laci_native_copy_as_floats(net, laci_net_value_tensor(net, value));
+  int tensor = laci_native_copy_as_floats(net, laci_net_find_value_tensor(net, value));
   if (tensor < 0) return -1;
   if (laci_native_find_layout(net, tensor, rows, layout)) return tensor;
   const laci_shape shape = net->tensors[tensor].shape;
@@ -52,7 +52,7 @@ static int make_reordered_copy(laci_net *net, int from, const laci_sparse_layout
 static int quantize_floats(laci_net *net, int value, const laci_fake_quantized *bytes) {
   const laci_native_layout to = laci_native_layout_of_value(net, value, bytes);
   const laci_native_layout floats = {.layout = to.as_floats, .rows = to.rows};
-  const int tensor = laci_net_value_tensor(net, value);
+  const int tensor = laci_net_find_value_tensor(net, value);
   if (tensor < 0) return -1;
   const int content = net->tensors[tensor].content;
   const int found = laci_native_find_tensor(net, content, &to);
@@ -67,7 +67,7 @@ static int quantize_floats(laci_net *net, int value, const laci_fake_quantized *
 static int find_source_tensor(laci_net *net, int value, const laci_native_layout *native,
                               laci_sparse_layout *layout) {
   if (!native->bytes) return laci_native_read_for_reorder(net, value, native->rows, layout);
-  int tensor = laci_net_value_tensor(net, value);
+  int tensor = laci_net_find_value_tensor(net, value);
   if (tensor < 0) return -1;
   const laci_native_layout *have = net->tensors[tensor].native;
   if (!have || !have->bytes || have->rows != native->rows)
@@ -78,7 +78,7 @@ static int find_source_tensor(laci_net *net, int value, const laci_native_layout
 
 int laci_native_read_in_layout(laci_net *net, int value, const laci_native_layout *native) {
   laci_sparse_layout have;
-  const int tensor = laci_net_value_tensor(net, value);
+  const int tensor = laci_net_find_value_tensor(net, value);
   if (tensor < 0) return -1;
   const int content = net->tensors[tensor].content;
   const int found = laci_native_find_tensor(net, content, native);
@@ -181,7 +181,7 @@ laci_native_layout laci_native_hwc16n_layout(const laci_net *net, int value) {
 }
 
 int laci_native_read_as_hwc16n(laci_net *net, int value) {
-  const int tensor = laci_net_value_tensor(net, value);
+  const int tensor = laci_net_find_value_tensor(net, value);
   if (tensor < 0 || is_tensor_in_hwc16n(&net->tensors[tensor])) return tensor;
   const int content = net->tensors[tensor].content;
   for (int at = content; at >= 0; at = net->tensors[at].next) {

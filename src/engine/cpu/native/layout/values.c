@@ -45,7 +45,7 @@ static const laci_native_layer *find_only_reader(const laci_net *net, int value)
 static int read_image_as_int8(laci_net *net, int value, int output,
                               const laci_native_layout *assigned) {
   const laci_native_layer *reader = find_only_reader(net, output);
-  const int tensor = laci_net_value_tensor(net, value);
+  const int tensor = laci_net_find_value_tensor(net, value);
   laci_native_layout to = *assigned;
   laci_sparse_layout floats;
   if (tensor < 0 || to.rows || !reader || !reader->int8 || net->tensors[tensor].native) return -1;

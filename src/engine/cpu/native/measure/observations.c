@@ -27,7 +27,7 @@ lac_status laci_measured_add_net(laci_measured *m, laci_net *net, bool reorders,
   if (reorders) st = add_observation(m, net, NULL, LACI_ALGORITHM_dense, err);
   for (int at = 0; !st && at < native->n_layers; at++) {
     for (int id = 0; !st && id < LACI_N_ALGORITHMS; id++) {
-      if (!laci_native_can_compute(net, &native->layers[at], id)) continue;
+      if (!laci_native_algorithm_can_compute(net, &native->layers[at], id)) continue;
       st = add_observation(m, net, &native->layers[at], id, err);
     }
   }
