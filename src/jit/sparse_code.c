@@ -89,7 +89,9 @@ static double estimate_cycles_of_cut(const laci_sparse_product *p, int64_t n_til
                                            memory */
   const int64_t groups = p->n_rows / p->rows_together * groups_each;
   const int64_t items = laci_ceil_div(groups * n_chunks, n_threads);
-  const double each = laci_sparse_values_per_word(p->values); /* columns of a term, in most cases */
+  const double each = laci_sparse_values_per_word(p->values); /* number of columns that a term
+                                                                 multiplies in most cases: 1 for
+                                                                 floats, 2 for bf16, 4 for int8 */
   const double terms = (double)p->row_begin[p->n_rows] / (double)groups / each;
   const double columns = (double)(p->n_columns * p->rows_together) / (double)p->n_rows / each;
   const double tile = (terms + columns * column) / 2 + around;

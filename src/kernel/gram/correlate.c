@@ -135,7 +135,7 @@ static void copy_channels_with_zeros(int64_t begin, int64_t end, void *context) 
 
 /* ---- The sums ---- */
 
-/** One displacement, in taps, for one tile of channels. */
+/** A tile of the matrix R_d: the sums for some pairs of channels at one displacement d. */
 typedef struct displaced_tile {
   int64_t ey, ex; /* displacement t' - t, in taps */
   int64_t dy, dx; /* displacement t' - t, in positions of the image */

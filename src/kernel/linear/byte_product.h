@@ -93,7 +93,7 @@ laci_multiply_bytes laci_multiply_bytes_amx;
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_multiply_bytes *laci_multiply_bytes_variant(void);
-/** Returns the fastest function for parts of so many rows. *name: what plans call it. */
+/** Returns the fastest function for parts of n_rows rows. *name: its name in the text of a plan. */
 laci_multiply_bytes *laci_multiply_bytes_fastest(int64_t n_rows, const char **name);
 
 #endif

@@ -9,8 +9,8 @@
 #include "kernel/pointwise/fake_quantize.h"
 #include "kernel/sparse/product.h"
 
-/** Converts x [16] to bytes, and adds each to its own int8x4 [16], `shift` bits above the lowest
- * bit. */
+/** Quantizes x [16] to bytes, and adds byte i, shifted left by `shift` bits, to the word
+ * int8x4[i]. */
 static inline void laci_quantize_lanes(const laci_fake_quantized *q, const float *x, int shift,
                                        uint32_t *restrict int8x4) {
   const float scale = q->scale, low = q->low, high = q->high;

@@ -166,7 +166,8 @@ static void add_bytes(const laci_bytes_sum *s, const float *a, const float *b, i
 
 /* ---- A constant for each channel ---- */
 
-/* Returns byte number `shift` / 8 of the sum, at its position. */
+/* Returns the byte of x at bit `shift`, to which the constant `by` is added, as a byte at that
+ * bit. */
 static inline uint32_t add_constant_to_byte(const laci_fake_quantized *from,
                                             const laci_fake_quantized *to, float by, uint32_t x,
                                             int shift) {

@@ -236,7 +236,7 @@ static bool has_only_result_lanes(const strip *s) {
 }
 #endif
 
-/* ---- A strip ---- */
+/* ---- A strip of vectors ---- */
 
 static void set_vector_addresses(const laci_grouped_rows *b, const laci_sparse_operands *o,
                                  int64_t row, const laci_sparse_tile *tiles, int64_t first,

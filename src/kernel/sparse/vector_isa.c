@@ -383,8 +383,9 @@ INLINE void add_products_of_chunk(const job *j, batch b, int64_t k, const uint8_
   }
 }
 
-/* Computes the sums of some streams. rows: the row of each stream. The numbers of streams and
- * vectors are constants where this is inlined, so that sums stay in registers. */
+/* Computes the sums of one row of each of some streams of rows. rows: index of each stream's row.
+ * The numbers of streams and vectors are constants where this is inlined, so that sums stay in
+ * registers. */
 INLINE void sum_rows_of_batch(const job *j, batch b, const int64_t *rows, lanes *result) {
   const int64_t each = (j->w->n_columns + LACI_SPARSE_ROWS_CHUNK - 1) / LACI_SPARSE_ROWS_CHUNK;
   const uint8_t *at[LACI_SPARSE_STREAMS];

@@ -146,8 +146,8 @@ int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together) {
 
 /* ---- Weights ---- */
 
-/* Computes G g for three weights g. Row p of G is scaled such that the polynomial which is zero at
- * all other points is 1 at point p. */
+/* Transforms three weights g of a row or column to six points, G g. Row p of G is scaled such that
+ * the polynomial which is zero at all other points is 1 at point p. */
 static void transform_weights_to_six_points(const double g[TAPS], double to[READ]) {
   static const double a = LACI_WINOGRAD4_A, b = LACI_WINOGRAD4_B;
   const double at_a = 1 / (2 * a * a * (a * a - b * b)), at_b = 1 / (2 * b * b * (b * b - a * a));
@@ -160,7 +160,7 @@ static void transform_weights_to_six_points(const double g[TAPS], double to[READ
   to[5] = g[2];
 }
 
-/* Computes G g for four weights g. */
+/* Transforms four weights g of a row or column to seven points, G g. */
 static void transform_weights_to_seven_points(const double g[TAPS], double to[READ]) {
   static const double at[] = {LACI_WINOGRAD4_P, LACI_WINOGRAD4_Q, LACI_WINOGRAD4_R};
   enum { N = sizeof at / sizeof *at };

@@ -36,7 +36,7 @@ enum {
 
 /* ---- The transforms ---- */
 
-/* Computes B' d for six pixels d, in place. */
+/* Transforms six pixels d of a row or column to points, B' d, in place. */
 INLINE void transform_six_pixels(vector d[READ]) {
   const vector a = ALL(LACI_WINOGRAD4_A), b = ALL(LACI_WINOGRAD4_B);
   const vector a2 = ALL(-LACI_WINOGRAD4_A2), b2 = ALL(-LACI_WINOGRAD4_B2);
@@ -80,7 +80,8 @@ INLINE void transform_to_points(vector d[READ], const int read) {
   else transform_six_pixels(d);
 }
 
-/* Computes A' m for six points m; its first four elements become the results. */
+/* Transforms six sums m of a row or column to results, A' m, which become the first four elements
+ * of m. */
 INLINE void transform_six_sums(vector m[READ]) {
   const vector sum_a = ADD(m[1], m[2]), less_a = SUB(m[1], m[2]);
   const vector sum_b = ADD(m[3], m[4]), less_b = SUB(m[3], m[4]);
@@ -90,7 +91,8 @@ INLINE void transform_six_sums(vector m[READ]) {
   m[3] = FMA(ALL(LACI_WINOGRAD4_A3), less_a, FMA(ALL(LACI_WINOGRAD4_B3), less_b, m[5]));
 }
 
-/* Computes A' m for seven points m; its first four elements become the results. */
+/* Transforms seven sums m of a row or column to results, A' m, which become the first four elements
+ * of m. */
 INLINE void transform_seven_sums(vector m[READ]) {
   const vector sum_p = ADD(m[0], m[1]), less_p = SUB(m[0], m[1]);
   const vector sum_q = ADD(m[2], m[3]), less_q = SUB(m[2], m[3]);
@@ -197,7 +199,7 @@ INLINE int64_t tile_rows_per_vector(const laci_winograd4 *w) {
   return w->tiles_w < WIDTH && fills ? WIDTH / w->tiles_w : 1;
 }
 
-/* ---- Points of pixels ---- */
+/* ---- Transforming pixels where lanes are tiles ---- */
 
 static const float zeros[MOST];
 
@@ -379,7 +381,7 @@ INLINE void transform_pixels(const laci_winograd4 *w, const laci_winograd4_block
   }
 }
 
-/* ---- Points of HWC16N ---- */
+/* ---- Transforming pixels in HWC16N ---- */
 
 /* Addresses of the pixels of a tile in HWC16N. Pixels outside of the image point to zeros. */
 typedef struct pixels {
@@ -478,7 +480,7 @@ INLINE void transform_images(const laci_winograd4 *w, const laci_winograd4_block
   }
 }
 
-/* ---- Points, where lanes are pixels or images ---- */
+/* ---- Transforming the input of a block ---- */
 
 INLINE void transform_input(const laci_winograd4 *w, const laci_winograd4_block *b, const float *x,
                             const int64_t first_last[2], const int read, float *points) {

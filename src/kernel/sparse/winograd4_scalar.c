@@ -15,7 +15,8 @@ static const float A = LACI_WINOGRAD4_A, B = LACI_WINOGRAD4_B, A2 = LACI_WINOGRA
                    B2 = LACI_WINOGRAD4_B2, A3 = LACI_WINOGRAD4_A3, B3 = LACI_WINOGRAD4_B3,
                    A2B2 = LACI_WINOGRAD4_A2B2, BOTH = LACI_WINOGRAD4_A2_AND_B2;
 
-/* Computes B' d in place, for six pixels that are `apart` floats apart. */
+/* Transforms six pixels d of a row or column to points, B' d, in place. apart: number of floats
+ * from one pixel to the next. */
 static void transform_six_pixels(float *d, int apart) {
   const float d0 = d[0], d1 = d[apart], d2 = d[2 * apart], d3 = d[3 * apart], d4 = d[4 * apart],
               d5 = d[5 * apart];
@@ -58,7 +59,8 @@ static void transform_to_points(const laci_winograd4 *w, float *d, int apart) {
   else transform_six_pixels(d, apart);
 }
 
-/* Computes A' m for six points m; its first four elements become the results. */
+/* Transforms six sums m of a row or column to results, A' m, which become the first four elements
+ * of m. */
 static void transform_six_sums(float *m, int apart) {
   const float m0 = m[0], m5 = m[5 * apart];
   const float sum_a = m[apart] + m[2 * apart], less_a = m[apart] - m[2 * apart];
@@ -69,7 +71,8 @@ static void transform_six_sums(float *m, int apart) {
   m[3 * apart] = fmaf(A3, less_a, fmaf(B3, less_b, m5));
 }
 
-/* Computes A' m for seven points m; its first four elements become the results. */
+/* Transforms seven sums m of a row or column to results, A' m, which become the first four elements
+ * of m. */
 static void transform_seven_sums(float *m, int apart) {
   const float m6 = m[6 * apart];
   const float sum_p = m[0] + m[apart], less_p = m[0] - m[apart];

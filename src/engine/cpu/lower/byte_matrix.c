@@ -16,7 +16,7 @@ typedef struct packing {
 
 enum { COLUMNS = LACI_BYTE_COLUMNS };
 
-/** Reads integers [k][first + 0 to 15]; 0 where there is no column. */
+/** Reads the 16 integers of row k from column `first` on; 0 where there is no column. */
 static void read_integers_of_row(const laci_integer_matrix *s, int64_t k, int64_t first,
                                  float integers[COLUMNS]) {
   const float *w = s->w + k * s->k_stride + first * s->column_stride;

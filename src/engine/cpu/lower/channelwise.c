@@ -14,8 +14,8 @@
 enum { LANES = 8 };
 
 typedef struct channelwise {
-  int64_t channels, inner, n_runs; /* n_runs runs of `inner` numbers; each run belongs to one
-                                      channel */
+  int64_t channels, inner, n_runs; /* n_runs: number of channels of all images, each of which has
+                                      `inner` adjacent numbers (a run) */
   int64_t n_numbers;               /* number of slopes or scales: one for each channel; 1: one for
                                       all */
   bool normalizes;
@@ -166,7 +166,7 @@ static void lower_instance_norm(laci_net *net, const laci_fused *fused) {
   add_channelwise_step(net, fused, &c);
 }
 
-/* ---- The lists ---- */
+/* ---- The lists of implementations ---- */
 
 const laci_implementation laci_implementations_prelu[] = {
     {"channel by channel", LACI_FUSIBLE_NOTHING, can_lower_prelu, lower_prelu},

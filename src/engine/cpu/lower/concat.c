@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Concat: copies parts one after the other along an axis.
+ * Concat: copies its inputs, the parts of the result, one after the other along an axis.
  *
  * oneDNN can copy parts in any layout. If all parts are row-major, or in blocks of 8 or 16
  * channels, a part is one run of bytes in each image, and copying runs is quicker. Some networks
@@ -120,8 +120,8 @@ static int find_concat_to_extend(const laci_net *net, int n, int *there) {
 
 /* ---- Layouts of parts ---- */
 
-/* Candidates for the number of channels in a block; 1 means row-major. Functions return 0 for any
- * other layout. */
+/* Numbers of channels that a block of the result may have; 1: row-major. The functions below return
+ * 0 for other layouts. */
 static const int block_sizes[] = {LACI_NET_BLOCK, LACI_NET_BLOCK / 2, 1};
 enum { N_BLOCK_SIZES = sizeof block_sizes / sizeof *block_sizes };
 

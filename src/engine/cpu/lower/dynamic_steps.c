@@ -9,7 +9,7 @@
 #include "engine/cpu/lower/integer_product.h"
 
 enum {
-  GRAIN = 1 << 14, /* minimum number of floats in a part */
+  GRAIN = 1 << 14, /* minimum number of floats in a part, a range that one thread reads at a time */
   MOST_PARTS = 64  /* maximum number of parts */
 };
 
@@ -43,7 +43,7 @@ int laci_net_find_dynamic_bytes(laci_net *net, int value) {
 
 typedef struct steps_step {
   int64_t n, rows, depth;
-  bool floats, bytes; /* which of both are written */
+  bool floats, bytes; /* which results are written: the integers as floats, as bytes, or both */
 } steps_step;
 
 typedef struct steps_work {
@@ -108,7 +108,7 @@ static lac_status run_dynamic_steps(laci_net *net, laci_net_step *step, lac_erro
     *w.bytes.scale = w.scale;
     laci_pool_for(net->pool, s->rows, laci_ceil_div(GRAIN, s->depth), quantize_rows_to_bytes, &w);
   }
-  if (s->floats) { /* last, since they may have the memory of x */
+  if (s->floats) { /* written last, since the floats may overwrite x */
     w.y = laci_net_tensor_data(net, step->tensors[3]);
     laci_pool_for(net->pool, n_parts, 1, quantize_ranges_to_floats, &w);
   }

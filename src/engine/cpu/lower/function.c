@@ -181,7 +181,7 @@ static void lower_function_gradient(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, add_gradient_step(net, fused, &f, dy, x));
 }
 
-/* ---- The lists ---- */
+/* ---- The lists of implementations ---- */
 
 const laci_implementation laci_implementations_function[] = {
     {"oneDNN's function", LACI_FUSIBLE_NOTHING, laci_can_lower_function, laci_lower_unary_function},

@@ -119,8 +119,8 @@ static int store_packed_matrix(laci_net *net, const laci_fused *fused, laci_byte
   return laci_net_store_byte_matrix(net, &source, p->weight, matrix);
 }
 
-/** Chooses the parts: as many chunks of rows as x needs to stay in the cache, and as threads
- * need. */
+/** Divides the work into strips of columns and chunks of rows: x of a chunk stays in the cache, and
+ * all threads have work. */
 static void choose_work_division(const laci_net *net, const laci_integer_product *p,
                                  product_step *s) {
   const int64_t most = p->rows / UNIT > 1 ? p->rows / UNIT : 1;

@@ -267,7 +267,7 @@ static void lower_cast(laci_net *net, const laci_fused *fused) {
   add_row_function_step(net, fused, truth ? row_truth : row_number, 1);
 }
 
-/* ---- The lists ---- */
+/* ---- The lists of implementations ---- */
 
 const laci_implementation laci_implementations_logic[] = {
     {"rows", LACI_FUSIBLE_NOTHING, can_lower_logic, lower_logic},

@@ -201,7 +201,7 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, to);
 }
 
-/* ---- The lists ---- */
+/* ---- The lists of implementations ---- */
 
 const laci_implementation laci_implementations_reshape[] = {
     {"another view", LACI_FUSIBLE_NOTHING, NULL, lower_reshape},

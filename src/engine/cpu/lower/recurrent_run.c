@@ -36,8 +36,8 @@ typedef struct run {
   const int64_t *lengths; /* [batch] number of time steps of each sequence; NULL: all have
                              `length` */
   int64_t n_sub_batches_each,
-      length; /* n_groups: number of groups of sequences in each direction, each of which is the
-                 sub-batch of a team */
+      length; /* n_sub_batches_each: number of sub-batches in each direction, if each is a team of
+                 its own */
   bool alike; /* all sequences have `length` time steps */
   atomic_bool interrupted;
 } run;
@@ -441,8 +441,7 @@ static int64_t sequence_length(const run *now, int64_t sequence) {
   return n < 0 ? 0 : n < time ? n : time;
 }
 
-/** Runs the teams [begin, end), each of which has one sub-batch: a group of sequences in one
- * direction. */
+/** Runs the teams [begin, end), each of which has one sub-batch. */
 static void run_single_teams(int64_t begin, int64_t end, void *context) {
   run *now = context;
   const int64_t n = now->n_sub_batches_each, batch = now->s->node.batch;

@@ -129,7 +129,7 @@ static void lower_tile(laci_net *net, const laci_fused *fused) {
   laci_net_bind_value(net, fused->output, at);
 }
 
-/* ---- The lists ---- */
+/* ---- The lists of implementations ---- */
 
 const laci_implementation laci_implementations_blocks[] = {
     {"copies of elements", LACI_FUSIBLE_NOTHING, can_lower_depth_and_space, lower_depth_and_space},

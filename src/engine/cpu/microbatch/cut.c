@@ -33,7 +33,7 @@ typedef struct node_work {
   bool runs;     /* the node is a step of its own */
 } node_work;
 
-/* ---- What a node has to do ---- */
+/* ---- The work of a node ---- */
 
 static double value_bytes_per_image(const laci_cpu_plan *plan, int value) {
   const laci_shape *shape = laci_plan_shape(plan, value);

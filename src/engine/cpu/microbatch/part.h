@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-/** The input and the outputs of a part. */
+/** The input and the outputs of the part of a graph that is extracted. */
 typedef struct laci_stage_ports {
   int input;          /* the value that becomes the input of the part */
   laci_type type;     /* the type that the input has in the part */

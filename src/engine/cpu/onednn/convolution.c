@@ -34,7 +34,7 @@ enum {
   DEPTHWISE_SHARE = 32,
 };
 
-/* ---- Convolution ---- */
+/* ---- Weights and bias ---- */
 
 laci_net_weight laci_conv_weight(const laci_net *net, const laci_fused *fused,
                                  const laci_shape *shape) {

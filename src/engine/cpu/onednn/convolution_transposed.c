@@ -37,7 +37,7 @@ typedef struct transposed {
 /** Phases [first, first + n) of an axis whose sums have `terms` terms. */
 typedef struct phases {
   int64_t first, n, terms;
-  int64_t begin, end; /* q of the first result, and of the last one + 1 */
+  int64_t begin, end; /* range of q, in the formula at the top, of the results */
 } phases;
 
 /* ---- Reading the node ---- */
@@ -261,7 +261,8 @@ typedef struct source {
   places at;
 } source;
 
-/** The last step: its operands are the results of the convolutions, then that of the node. */
+/** The step that interleaves: its operands are the results of the convolutions, then the result of
+ * the node. */
 typedef struct weave {
   int64_t images, channels, group, rows, columns; /* sizes of the node's result; `group`: number of
                                                      channels in a group */
@@ -447,7 +448,8 @@ static int add_interleave_step(laci_net *net, const laci_fused *fused, const tra
   return to;
 }
 
-/** Is the result of the only convolution that of the node? */
+/** Is the result of the only convolution the node's result already, so that nothing has to be
+ * interleaved? */
 static bool is_whole_result(const transposed *t, const part *only) {
   bool whole = laci_shape_equal(&only->conv.y, &t->y);
   for (int at = 0; at < AXES; at++) {

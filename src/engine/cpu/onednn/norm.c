@@ -146,7 +146,7 @@ static void lower_softmax(laci_net *net, const laci_fused *fused) {
   laci_net_bind_reshaped(net, fused->output, to);
 }
 
-/* ---- The lists ---- */
+/* ---- The lists of implementations ---- */
 
 const laci_implementation laci_implementations_layer_norm[] = {
     {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_layer_norm, lower_layer_norm},

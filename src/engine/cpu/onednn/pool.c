@@ -247,7 +247,7 @@ static void lower_average_grad(laci_net *net, const laci_fused *fused) {
   laci_layout_destroy(dy);
 }
 
-/* ---- The lists ---- */
+/* ---- The lists of implementations ---- */
 
 const laci_implementation laci_implementations_max_pool_grad[] = {
     {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_max_grad, lower_max_grad},

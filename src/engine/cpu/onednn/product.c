@@ -141,7 +141,7 @@ static void lower_product_of_values(laci_net *net, const laci_fused *fused) {
   laci_posts_destroy(attr);
 }
 
-/* ---- The lists ---- */
+/* ---- The lists of implementations ---- */
 
 const laci_implementation laci_implementations_gemm[] = {
     {"zeros left out, by our kernels",

@@ -294,7 +294,7 @@ static double functions_bound(const laci_function *f, int n, double x) {
   return x;
 }
 
-/* ---- The table ---- */
+/* ---- The rule of each operator ---- */
 
 typedef enum bound_rule {
   BOUND_NONE,

@@ -255,7 +255,7 @@ bool laci_fuse_gelu(laci_cpu_plan *plan, laci_fused *fused) {
       e[0].beta != 0) {
     return false;
   }
-  for (int step = 1; step < 5; step++) { /* each node has one reader */
+  for (int step = 1; step < 5; step++) { /* follows the nodes, each of which must have one reader */
     int y = graph->nodes[at[step - 1]].outputs[0];
     if (laci_plan_count_uses(plan, y) != 1 || laci_plan_find_readers(plan, y, next) != 1)
       return false;
@@ -304,7 +304,7 @@ bool laci_fuse_hard_swish(laci_cpu_plan *plan, laci_fused *fused) {
   int readers[2], at[4], y[4], next[2];
   if (!find_two_readers(plan, fused, readers)) return false;
   at[0] = readers[0];
-  for (int step = 0; step < 4; step++) { /* each node has one reader */
+  for (int step = 0; step < 4; step++) { /* follows the nodes, each of which must have one reader */
     if (plan->graph->nodes[at[step]].n_outputs != 1 || laci_plan_is_fused(plan, at[step])) {
       return false;
     }

@@ -14,7 +14,7 @@
 #include "graph/ops.h"
 #include "kernel/linear/byte_product.h"
 
-/* ---- The constant ---- */
+/* ---- The constant matrix ---- */
 
 static bool is_constant_of_bytes(const laci_cpu_plan *plan, int value) {
   const lac_dtype dtype = plan->values[value].type.dtype;
@@ -74,7 +74,7 @@ static int find_weight_unit(laci_cpu_plan *plan, int value, int64_t columns) {
   return scales && are_safe_divisors(scales, n) ? scale : -1;
 }
 
-/* ---- The nodes ---- */
+/* ---- The nodes of the product ---- */
 
 /** Returns the node that computes the value, if it has this operator, is not fused, and only one
  * node reads the value; else -1. */

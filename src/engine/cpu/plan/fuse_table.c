@@ -58,7 +58,7 @@ static bool is_as_fast_as_table(const laci_op *op) {
   return false;
 }
 
-/* ---- Collecting ---- */
+/* ---- Collecting candidates ---- */
 
 static bool is_f32_of_shape(const laci_cpu_plan *plan, int value, const laci_shape *shape) {
   return plan->values[value].type.dtype == LAC_DTYPE_F32 &&

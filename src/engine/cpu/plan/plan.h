@@ -121,7 +121,8 @@ typedef enum laci_fused_pattern {
   LACI_PATTERN_QUANTIZE,   /* laci_fused.details is a laci_fake_quantized */
   LACI_PATTERN_FUNCTION,   /* a function (laci_fused.posts) of one value, which it reads twice */
   LACI_PATTERN_INTEGER_PRODUCT, /* laci_fused.details is a laci_integer_product */
-  LACI_PATTERN_DUPLICATE,       /* the result equals another value, which it reads in addition */
+  LACI_PATTERN_DUPLICATE,       /* a quantization that changes nothing: the result equals another
+                                   value, which is read, too */
   LACI_PATTERN_TABLE,           /* laci_fused.details is a laci_table_pattern (quantized.h) */
   LACI_N_PATTERNS
 } laci_fused_pattern;

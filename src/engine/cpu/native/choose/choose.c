@@ -164,7 +164,7 @@ static void choose_best_layers(choice *c) {
   if (compute_total_cost(c) > without - c->costs.least_gain) set_all_chosen(native, false);
 }
 
-/* ---- The whole choice ---- */
+/* ---- Choosing among all layers ---- */
 
 static bool may_use_native_layers(const laci_net *net) {
   if (net->plan.status) return false;

@@ -112,7 +112,7 @@ static bool has_sums_of_32_bits(laci_cpu_plan *plan, const laci_native_layer *la
          LACI_NATIVE_MOST_SUM;
 }
 
-/* ---- The layer ---- */
+/* ---- Making a layer int8 ---- */
 
 static bool is_unscaled_product(const laci_net *net, const laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;

@@ -75,7 +75,7 @@ static lac_status time_all_networks(measuring *m, lac_error *err) {
   return st;
 }
 
-/* ---- The whole measurement ---- */
+/* ---- Measuring a table of costs ---- */
 
 lac_status laci_cpu_measure_costs(char **text, lac_error *err) {
   static const int64_t batches[N_BATCHES] = {1, IMAGES};

@@ -19,7 +19,7 @@ enum {
   FEW = 32 /* minimum number of input and output channels with bf16 */
 };
 
-/* ---- Finding ---- */
+/* ---- Finding trained layers ---- */
 
 static double kept_share(const uint8_t *mask, int64_t n) {
   int64_t kept = 0;
@@ -129,7 +129,7 @@ bool laci_native_find_trained_layer(laci_net *net, const laci_fused *fused,
   return true;
 }
 
-/* ---- Choosing ---- */
+/* ---- Choosing trained layers ---- */
 
 /** Is the native layer faster than the dense one? In f32 with AVX-512, oneDNN's Winograd kernels
  * are as fast for 3x3 weights, and need no border. In bf16 native layers are faster, but not layers
@@ -174,7 +174,7 @@ void laci_native_choose_trained_layers(laci_net *net) {
   for (int at = 0; at < native->n_layers; at++) native->layers[at].chosen = false;
 }
 
-/* ---- The pattern ---- */
+/* ---- The mask as the product's pattern ---- */
 
 /** Returns the tap of the weight that a tap of the window uses. */
 static int64_t weight_tap_of_window_tap(const laci_native_layer *layer, int phase, int64_t tap) {

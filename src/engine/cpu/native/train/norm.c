@@ -23,7 +23,7 @@ enum {
    * cache */
   TILE_PIXELS = 64,
   LANES = LACI_SPARSE_LANES,
-  TOTALS_GRAIN = 64, /* number of channels that a thread combines at a time */
+  TOTALS_GRAIN = 64, /* number of channels whose statistics of tiles a thread combines at a time */
 };
 
 static int64_t smaller_of(int64_t a, int64_t b) { return a < b ? a : b; }
