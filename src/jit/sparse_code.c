@@ -409,7 +409,7 @@ static void run_one_lane_tile(const job *j, const position *t, int64_t next_code
   const float *weight_after = code->weight + code->plan.code_blocks[next_code_block].weight_first;
   const int64_t lines = code->prefetch.n_code_lines, weight_lines = code->prefetch.n_weight_lines;
   if (t->one_lane->chunk != t->chunk) {
-    laci_sparse_gather_one_lane(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
+    laci_sparse_gather_one_lane_inputs(&code->one_lane, &j->tiles[tile], j->o->x, t->one_lane->x);
     t->one_lane->chunk = t->chunk;
   }
   laci_sparse_run_one_lane(&(laci_sparse_one_lane_run){

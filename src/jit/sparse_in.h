@@ -212,8 +212,8 @@ LAC_MUST_CHECK bool laci_sparse_one_lane_init(const laci_sparse_product *p,
                                               laci_sparse_one_lane *one_lane);
 void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane);
 /** Copies the tile's value of each column to `to`, [n]. */
-void laci_sparse_gather_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
-                                 const float *x, float *to);
+void laci_sparse_gather_one_lane_inputs(const laci_sparse_one_lane *one_lane,
+                                        const laci_sparse_tile *tile, const float *x, float *to);
 void laci_sparse_run_one_lane(const laci_sparse_one_lane_run *run);
 
 #endif

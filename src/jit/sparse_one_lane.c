@@ -27,8 +27,8 @@ void laci_sparse_one_lane_clear(laci_sparse_one_lane *one_lane) {
   laci_free(one_lane->neighbour);
 }
 
-void laci_sparse_gather_one_lane(const laci_sparse_one_lane *one_lane, const laci_sparse_tile *tile,
-                                 const float *x, float *to) {
+void laci_sparse_gather_one_lane_inputs(const laci_sparse_one_lane *one_lane,
+                                        const laci_sparse_tile *tile, const float *x, float *to) {
   for (int64_t at = 0; at < one_lane->n; at++) {
     const bool there = laci_sparse_lanes_read(tile, one_lane->neighbour[at]) & 1;
     to[at] = there ? x[tile->in + one_lane->at[at]] : 0;

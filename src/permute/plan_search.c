@@ -63,7 +63,7 @@ typedef struct user {
   int layer, conv_group, group, at;
 } user;
 
-static const laci_consumer *find_consumer_of_user(const builder *b, const user *u) {
+static const laci_consumer *consumer_of_user(const builder *b, const user *u) {
   return &b->plan->analysis->groups[u->group].consumers[u->at];
 }
 
@@ -80,9 +80,9 @@ static int compare_users_by_rows(const void *x, const void *y) {
  * hardly any block depends on the order, and the search leaves the layer out. The n users are all
  * consumers of one group that read the same rows. */
 static void mark_consumers_with_long_runs(builder *b, const user *users, int n) {
-  int32_t low = find_consumer_of_user(b, users)->column[0], high = low;
+  int32_t low = consumer_of_user(b, users)->column[0], high = low;
   for (int k = 1; k < n; k++) {
-    int32_t column = find_consumer_of_user(b, &users[k])->column[0];
+    int32_t column = consumer_of_user(b, &users[k])->column[0];
     low = column < low ? column : low;
     high = column > high ? column : high;
   }
@@ -119,7 +119,7 @@ static bool shares_blocks_with_group(const builder *b, int g, const int32_t *sea
 }
 
 /* Sets b->mixed for the groups that share blocks. The n users read the same rows. */
-static bool mark_mixed_groups(builder *b, const user *users, int n) {
+static bool mark_groups_that_share_blocks(builder *b, const user *users, int n) {
   const laci_analysis *a = b->plan->analysis;
   int64_t columns = a->layers[users->layer].view.columns;
   int32_t *searched_by = laci_alloc((size_t)columns, sizeof *searched_by);
@@ -127,15 +127,14 @@ static bool mark_mixed_groups(builder *b, const user *users, int n) {
   for (int64_t c = 0; c < columns; c++) searched_by[c] = -1;
   for (int k = 0; k < n; k++) {
     if (b->plan->fixed[users[k].group]) continue;
-    const int32_t *column = find_consumer_of_user(b, &users[k])->column;
+    const int32_t *column = consumer_of_user(b, &users[k])->column;
     for (int c = 0; c < a->groups[users[k].group].n_channels; c++)
       searched_by[column[c]] = users[k].group;
   }
   for (int k = 0; k < n; k++) {
     int g = users[k].group;
     if (!b->plan->fixed[g] && !b->mixed[g])
-      b->mixed[g] =
-          shares_blocks_with_group(b, g, searched_by, find_consumer_of_user(b, &users[k]));
+      b->mixed[g] = shares_blocks_with_group(b, g, searched_by, consumer_of_user(b, &users[k]));
   }
   laci_free(searched_by);
   return true;
@@ -143,10 +142,10 @@ static bool mark_mixed_groups(builder *b, const user *users, int n) {
 
 static bool mark_long_runs_and_mixed(builder *b, const user *users, int n_users) {
   for (int at = 0, n; at < n_users; at += n) {
-    for (n = 1; at + n < n_users && read_same_rows(find_consumer_of_user(b, &users[at]),
-                                                   find_consumer_of_user(b, &users[at + n]));)
+    for (n = 1; at + n < n_users && read_same_rows(consumer_of_user(b, &users[at]),
+                                                   consumer_of_user(b, &users[at + n]));)
       n++;
-    if (!mark_mixed_groups(b, users + at, n)) return false;
+    if (!mark_groups_that_share_blocks(b, users + at, n)) return false;
     for (int k = 0, same; k < n; k += same) {
       for (same = 1; k + same < n && users[at + k + same].group == users[at + k].group;) same++;
       mark_consumers_with_long_runs(b, users + at + k, same);
@@ -342,8 +341,9 @@ static double seconds_for_share(double end, double part, double whole) {
 
 /* Searches the mixed groups one by one, while the orders found so far are fixed. end: time of the
  * limit. cost: sum over all mixed groups. */
-static lac_status search_mixed_groups(builder *b, laci_search_options options, double end,
-                                      double cost, laci_pool *pool, lac_error *err) {
+static lac_status search_groups_that_share_blocks(builder *b, laci_search_options options,
+                                                  double end, double cost, laci_pool *pool,
+                                                  lac_error *err) {
   lac_status st = LAC_OK;
   for (int g = 0; g < b->plan->analysis->n_searchable && !st; g++) {
     if (!b->mixed[g] || b->plan->fixed[g]) continue;
@@ -410,7 +410,7 @@ lac_status laci_plan_search_orders(laci_plan *plan, laci_pattern pattern,
   if (!st) st = laci_comm_agree_on_status(comm, laci_plan_make_value_orders(plan, err), err);
   if (!st) {
     bool first = laci_comm_rank(comm) == 0;
-    if (first) st = search_mixed_groups(&b, how, end, cost[1], pool, err);
+    if (first) st = search_groups_that_share_blocks(&b, how, end, cost[1], pool, err);
     st = broadcast_mixed_orders(&b, st, comm, err);
   }
   if (!st) st = laci_comm_agree_on_status(comm, laci_plan_make_value_orders(plan, err), err);

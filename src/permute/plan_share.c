@@ -90,7 +90,7 @@ typedef struct layout {
   uint8_t *bytes;
 } layout;
 
-static lac_status gathered_layout_init(layout *l, int size, const laci_owned_problems *d,
+static lac_status init_gathered_layout(layout *l, int size, const laci_owned_problems *d,
                                        lac_error *err) {
   l->begin = laci_alloc((size_t)size + 1, sizeof *l->begin);
   l->at = laci_alloc((size_t)d->n, sizeof *l->at);
@@ -112,7 +112,7 @@ lac_status laci_plan_exchange_results(laci_comm *comm, lac_status st, const laci
   const int rank = laci_comm_rank(comm);
   layout l = {0};
   if (!comm) return st;
-  if (!st) st = gathered_layout_init(&l, laci_comm_size(comm), d, err);
+  if (!st) st = init_gathered_layout(&l, laci_comm_size(comm), d, err);
   st = laci_comm_agree_without_timeout(comm, st, err);
   for (int k = 0; k < d->n && !st; k++) {
     if (d->owner[k] == rank) serialize_result(&d->found[k], d->n_channels[k], l.bytes + l.at[k]);

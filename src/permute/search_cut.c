@@ -100,7 +100,7 @@ static bool have_same_rows(const laci_slice *a, const laci_slice *b) {
          a->weight.inner == b->weight.inner;
 }
 
-static lac_status add_field(builder *b, const laci_slice *s, field **out) {
+static lac_status append_weight_field(builder *b, const laci_slice *s, field **out) {
   field *f = &b->fields[b->n_fields];
   *f = (field){.first = s};
   f->copies = alloc_in_arena(b, b->problem->n_slices, sizeof(const laci_slice *));
@@ -119,7 +119,7 @@ static lac_status add_slice_to_field(builder *b, const laci_slice *s) {
     if (have_same_rows(b->fields[i].first, s)) f = &b->fields[i];
   }
   if (!f) {
-    lac_status st = add_field(b, s, &f);
+    lac_status st = append_weight_field(b, s, &f);
     if (st) return st;
   }
   for (int j = 0; j < b->problem->n_channels; j++) {
@@ -310,7 +310,7 @@ out:
   return st;
 }
 
-static lac_status make_cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
+static lac_status fill_cut_from_stack(builder *b, const stack *k, laci_cut *cut) {
   const int n = b->problem->n_channels;
   int32_t *map = alloc_in_arena(b, n, sizeof *map),
           *fixed_begin = alloc_in_arena(b, k->n_blocks, sizeof *fixed_begin);
@@ -369,7 +369,7 @@ static int write_field_entries(const builder *b, const field *f, laci_cut *cut, 
   return n;
 }
 
-static lac_status make_cut_from_field(builder *b, const field *f, laci_cut *cut) {
+static lac_status fill_cut_from_field(builder *b, const field *f, laci_cut *cut) {
   const int n = b->problem->n_channels, n_moving = f->n_copies * n;
   const int n_entries = write_field_entries(b, f, cut, NULL, NULL, NULL);
   int32_t *map = alloc_in_arena(b, n_moving, sizeof *map),
@@ -430,11 +430,11 @@ static lac_status build_cuts(builder *b) {
   }
   laci_cuts *cuts = b->cuts;
   for (int i = 0; !st && i < b->n_stacks; i++) {
-    st = make_cut_from_stack(b, &b->stacks[i], &cuts->cuts[cuts->n_cuts++]);
+    st = fill_cut_from_stack(b, &b->stacks[i], &cuts->cuts[cuts->n_cuts++]);
   }
   for (int i = 0; !st && i < b->n_fields; i++) {
     if (b->fields[i].mixes_copies)
-      st = make_cut_from_field(b, &b->fields[i], &cuts->cuts[cuts->n_cuts++]);
+      st = fill_cut_from_field(b, &b->fields[i], &cuts->cuts[cuts->n_cuts++]);
   }
   for (int i = 0; !st && i < cuts->n_cuts; i++) laci_cut_number_tiles(&cuts->cuts[i]);
   if (!st) sort_cuts_by_size(cuts);

@@ -74,7 +74,7 @@ static void read_adjacent_columns(const laci_cut_part *part, int64_t outer, int 
 
 /* Copies n runs of `inner` elements, which begin `stride` elements apart, to contiguous memory.
  * Most runs have one element. */
-static void copy_strided(const double *from, int stride, int n, int inner, double *to) {
+static void copy_strided_runs(const double *from, int stride, int n, int inner, double *to) {
   if (inner == 1) {
     for (int o = 0; o < n; o++) to[o] = from[o * stride];
     return;
@@ -86,8 +86,8 @@ static void copy_strided(const double *from, int stride, int n, int inner, doubl
 
 /* Reads the rows of outer indices [outer, outer + n_outers). A few columns of all these rows are
  * read at a time, and transposed while they are in the L1 cache. */
-static void read_outer_indices(const laci_cut_part *part, int64_t outer, int n_outers,
-                               double *score) {
+static void read_rows_of_outer_indices(const laci_cut_part *part, int64_t outer, int n_outers,
+                                       double *score) {
   const int inner = (int)part->weight->inner, capacity = BLOCK / (n_outers * inner);
   double raw[BLOCK];
   for (int at = 0; at < part->n_read; at += capacity) {
@@ -96,13 +96,13 @@ static void read_outer_indices(const laci_cut_part *part, int64_t outer, int n_o
       read_adjacent_columns(part, outer + o, at, n, raw + o * stride);
     for (int c = 0; c < n; c++) {
       double *to = score + (int64_t)part->column[at + c] * LACI_TILE_ROWS;
-      copy_strided(raw + c * inner, stride, n_outers, inner, to);
+      copy_strided_runs(raw + c * inner, stride, n_outers, inner, to);
     }
   }
 }
 
-static void read_inner_range(const laci_cut_part *part, int64_t outer, int64_t inner_at, int64_t n,
-                             double *score) {
+static void read_rows_of_inner_range(const laci_cut_part *part, int64_t outer, int64_t inner_at,
+                                     int64_t n, double *score) {
   const laci_weight_view *w = part->weight;
   for (int c = 0; c < part->n_read; c++) {
     int64_t first = (outer * w->columns + part->source[c]) * w->inner + inner_at;
@@ -134,11 +134,11 @@ void laci_cut_read_tile(const laci_cut *cut, int64_t index, laci_tile *tile) {
   if (t.n_chunks > 1) {
     tile->n_rows = (int)(t.inner - inner_at < t.chunk ? t.inner - inner_at : t.chunk);
     zero_unread_elements(cut, tile);
-    read_inner_range(part, part->outer_begin + outer, inner_at, tile->n_rows, tile->score);
+    read_rows_of_inner_range(part, part->outer_begin + outer, inner_at, tile->n_rows, tile->score);
     return;
   }
   int64_t left = part->n_rows / t.inner - outer, n_outers = left < t.outers ? left : t.outers;
   tile->n_rows = (int)(n_outers * t.inner);
   zero_unread_elements(cut, tile);
-  read_outer_indices(part, part->outer_begin + outer, (int)n_outers, tile->score);
+  read_rows_of_outer_indices(part, part->outer_begin + outer, (int)n_outers, tile->score);
 }

@@ -78,7 +78,7 @@ typedef struct scratch {
 
 /* Adds the two largest of a block's four columns to sum[row], row by row. It is a function of its
  * own since 2:4 is the most important pattern. */
-static void add_two_of_four(const double *const column[4], double *sum) {
+static void add_two_largest_of_four(const double *const column[4], double *sum) {
   for (int r = 0; r < LACI_TILE_ROWS; r++) {
     double a = column[0][r], b = column[1][r], c = column[2][r], d = column[3][r];
     double high_ab = a > b ? a : b, low_ab = a > b ? b : a;
@@ -90,7 +90,7 @@ static void add_two_of_four(const double *const column[4], double *sum) {
   }
 }
 
-static void add_largest_of_block(const double *const *column, int n_columns, int n, double *sum) {
+static void add_n_largest_of_block(const double *const *column, int n_columns, int n, double *sum) {
   double top[64][LACI_TILE_ROWS];
   memset(top, 0, (size_t)n * sizeof *top);
   for (int c = 0; c < n_columns; c++) {
@@ -120,8 +120,8 @@ static double sum_kept_of_tile(const job *j, const laci_tile *tile) {
       int32_t at = laci_entry_column(j->cuts, cut, &cut->entries[e], j->order);
       column[n++] = tile->score + (int64_t)at * LACI_TILE_ROWS;
     }
-    if (n == 4 && pattern.n == 2) add_two_of_four(column, sum);
-    else add_largest_of_block(column, n, n < pattern.n ? n : pattern.n, sum);
+    if (n == 4 && pattern.n == 2) add_two_largest_of_four(column, sum);
+    else add_n_largest_of_block(column, n, n < pattern.n ? n : pattern.n, sum);
   }
   for (int r = 0; r < LACI_TILE_ROWS; r++) total += sum[r];
   return total;

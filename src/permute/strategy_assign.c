@@ -56,7 +56,7 @@ typedef struct pace {
                         it */
 } pace;
 
-static void update_progress(pace *p, int64_t iterations) {
+static void update_search_progress(pace *p, int64_t iterations) {
   const int64_t before = p->now;
   double share = (double)iterations / (double)p->n;
   if (p->end > 0) {
@@ -172,7 +172,7 @@ static void run_annealing(search *s) {
     if (noisy) step.temperature = s->temperature;
     int n_changed = laci_anneal_run_step(&s->anneal, step);
     keep_best_order(s);
-    update_progress(&s->pace, ++s->task->iterations);
+    update_search_progress(&s->pace, ++s->task->iterations);
     if (!noisy) continue;
     adapt_temperature(s, n_changed);
     lower_target_share(s);

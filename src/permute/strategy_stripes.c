@@ -38,7 +38,7 @@ typedef struct search {
   atomic_bool no_memory;
 } search;
 
-static laci_exchange_block list_block_columns(const search *s, int g) {
+static laci_exchange_block list_columns_of_block(const search *s, int g) {
   const int begin = s->cut->block_begin[g];
   laci_exchange_block b = {.n = s->cut->block_begin[g + 1] - begin};
   for (int i = 0; i < b.n; i++) {
@@ -59,7 +59,7 @@ static void find_exchanges_of_pairs(int64_t begin, int64_t end, void *context) {
       atomic_store(&s->no_memory, true);
       return;
     }
-    laci_exchange_block a = list_block_columns(s, p->a), b = list_block_columns(s, p->b);
+    laci_exchange_block a = list_columns_of_block(s, p->a), b = list_columns_of_block(s, p->b);
     p->best = laci_exchange_find_best(&a, &b, s->task->cuts->pattern.n, s->x->rows, scratch);
   }
   laci_free(scratch);
@@ -100,7 +100,7 @@ static bool apply_best_exchanges(search *s) {
   return n > 0;
 }
 
-static lac_status search_init(search *s, lac_error *err) {
+static lac_status init_search(search *s, lac_error *err) {
   const int64_t n = s->cut->n_blocks;
   s->n_pairs = n * (n - 1) / 2;
   s->pairs = laci_alloc((size_t)s->n_pairs, sizeof *s->pairs);
@@ -126,7 +126,7 @@ static lac_status run_strategy(laci_task *task, lac_error *err) {
   search s = {.task = task, .cut = &task->cuts->cuts[0]};
   lac_status st = laci_task_find_or_make_matrix(task, s.cut, LACI_I16, &s.x, err);
   if (st) return st;
-  st = search_init(&s, err);
+  st = init_search(&s, err);
   for (bool improved = !st; improved; task->iterations++) {
     laci_pool_for(task->pool, s.n_pairs, 64, find_exchanges_of_pairs, &s);
     if (atomic_load(&s.no_memory)) st = laci_fail_memory(err, task->cuts->problem->name);

@@ -72,7 +72,7 @@ static weight_tiling make_weight_tiling(const laci_weight_view *w, laci_pattern 
   return c;
 }
 
-static tile find_tile(const weight_tiling *c, int64_t index) {
+static tile locate_tile(const weight_tiling *c, int64_t index) {
   int64_t a_segment = c->full_tiles + (c->partial > 0);
   int64_t chunk = index % c->n_chunks, rest = index / c->n_chunks;
   int64_t in_segment = rest % a_segment, segment = rest / a_segment;
@@ -207,7 +207,7 @@ static void measure_tile(const weight_tiling *c, const tile *t, scratch *b,
   stats->total += total;
 }
 
-static void process_tile_parts(int64_t begin, int64_t end, void *context) {
+static void process_tiles_of_parts(int64_t begin, int64_t end, void *context) {
   job *j = context;
   scratch *b = laci_alloc(1, sizeof *b);
   if (!b) {
@@ -219,7 +219,7 @@ static void process_tile_parts(int64_t begin, int64_t end, void *context) {
     if (last > j->cut->n_tiles) last = j->cut->n_tiles;
     if (j->parts) j->parts[part].holds_pattern = true;
     for (int64_t i = part * TILES_A_PART; i < last; i++) {
-      tile t = find_tile(j->cut, i);
+      tile t = locate_tile(j->cut, i);
       if (j->parts) measure_tile(j->cut, &t, b, &j->parts[part]);
       else choose_tile(j->cut, &t, b, j->mask);
     }
@@ -233,7 +233,7 @@ typedef struct scan {
   _Atomic int64_t first; /* lowest flat index so far of a NaN or an infinity */
 } scan;
 
-static void scan_parts_for_nonfinite(int64_t begin, int64_t end, void *context) {
+static void find_nonfinite_in_parts(int64_t begin, int64_t end, void *context) {
   scan *s = context;
   for (int64_t part = begin; part < end; part++) {
     int64_t from = part * SCAN_ELEMENTS, n = s->count - from;
@@ -249,7 +249,7 @@ static void scan_parts_for_nonfinite(int64_t begin, int64_t end, void *context) 
 lac_status laci_weight_check_finite(const laci_weight_view *w, laci_pool *pool, lac_error *err) {
   if (!laci_dtype_is_float(w->dtype)) return LAC_OK;
   scan s = {.weight = w, .count = w->outer * w->columns * w->inner, .first = INT64_MAX};
-  laci_pool_for(pool, laci_ceil_div(s.count, SCAN_ELEMENTS), 1, scan_parts_for_nonfinite, &s);
+  laci_pool_for(pool, laci_ceil_div(s.count, SCAN_ELEMENTS), 1, find_nonfinite_in_parts, &s);
   int64_t first = atomic_load(&s.first);
   return first == INT64_MAX ? LAC_OK : laci_fail_not_finite(w, first, err);
 }
@@ -259,7 +259,7 @@ lac_status laci_weight_check_finite(const laci_weight_view *w, laci_pool *pool, 
 static lac_status run_mask_job(job *j, laci_pool *pool, lac_error *err) {
   int64_t n_parts = laci_ceil_div(j->cut->n_tiles, TILES_A_PART);
   int64_t visits = 8 * (int64_t)laci_pool_threads(pool), grain = laci_ceil_div(n_parts, visits);
-  laci_pool_for(pool, n_parts, grain > 0 ? grain : 1, process_tile_parts, j);
+  laci_pool_for(pool, n_parts, grain > 0 ? grain : 1, process_tiles_of_parts, j);
   return atomic_load(&j->no_memory) ? laci_fail_memory(err, j->cut->weight->name) : LAC_OK;
 }
 

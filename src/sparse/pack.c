@@ -35,7 +35,7 @@ typedef bool tile_job(const laci_packing *p, const tile *t, void *context);
 
 /* ---- Geometry ---- */
 
-static lac_status check_shape(const laci_weight_view *w, int64_t *count, lac_error *err) {
+static lac_status check_weight_shape(const laci_weight_view *w, int64_t *count, lac_error *err) {
   bool is_weight =
       w->outer > 0 && w->columns > 0 && w->inner > 0 && w->run > 0 && w->columns % w->run == 0;
   if (is_weight && !__builtin_mul_overflow(w->outer, w->columns, count) &&
@@ -57,7 +57,7 @@ lac_status laci_packing_init(laci_packing *packing, const laci_weight_view *shap
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s cannot be packed", shape->name,
                      lac_dtype_name(shape->dtype));
   }
-  st = check_shape(shape, &count, err);
+  st = check_weight_shape(shape, &count, err);
   if (st) return st;
   size_t size = lac_dtype_size(shape->dtype);
   int last = (int)(shape->run % pattern.m), bits = 1;
@@ -189,7 +189,7 @@ typedef struct check_job {
   laci_pack_check check;
 } check_job;
 
-static bool check_tile(const laci_packing *p, const tile *t, void *context) {
+static bool check_tile_fits_packing(const laci_packing *p, const tile *t, void *context) {
   check_job *j = context;
   block b;
   for (int64_t row = 0; row < t->n_rows; row++) {
@@ -205,7 +205,7 @@ static bool check_tile(const laci_packing *p, const tile *t, void *context) {
 
 laci_pack_check laci_pack_check_weight(const laci_packing *packing, const uint8_t *dense) {
   check_job j = {.dense = dense, .check.holds = true};
-  (void)for_each_tile(packing, check_tile, &j);
+  (void)for_each_tile(packing, check_tile_fits_packing, &j);
   return j.check;
 }
 

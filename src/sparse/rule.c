@@ -131,7 +131,7 @@ static bool has_at_most_n_per_column(const double *distance, int rows, int colum
   return true;
 }
 
-static bool is_rule_met_in_block(const block_job *j, const laci_block *k, const scratch *b) {
+static bool does_block_meet_rule(const block_job *j, const laci_block *k, const scratch *b) {
   const int64_t area = (int64_t)k->n_rows * k->n_columns;
   for (int64_t p = 0; p < k->n_positions; p++) {
     const double *at = b->values + p * area;
@@ -151,7 +151,7 @@ static void process_blocks(int64_t begin, int64_t end, void *context) {
       const laci_block k = laci_block_at(j->blocks, at);
       laci_block_read_scores(j->blocks, &k, j->read, b.raw, b.values);
       if (j->mask) choose_mask_of_block(j, &k, &b);
-      else if (!is_rule_met_in_block(j, &k, &b)) atomic_store(&j->fails, true);
+      else if (!does_block_meet_rule(j, &k, &b)) atomic_store(&j->fails, true);
     }
   } else {
     atomic_store(&j->no_memory, true);
@@ -226,7 +226,7 @@ typedef struct sum_job {
   sums *parts;
 } sum_job;
 
-static void sum_element_range(const sum_job *j, int64_t first, int64_t n, sums *to) {
+static void sum_scores_of_elements(const sum_job *j, int64_t first, int64_t n, sums *to) {
   double own[SUM_AT_ONCE], score[SUM_AT_ONCE];
   laci_scores_read(j->own, first, n, own);
   laci_scores_read(j->weight, first, n, score);
@@ -238,13 +238,14 @@ static void sum_element_range(const sum_job *j, int64_t first, int64_t n, sums *
   }
 }
 
-static void sum_parts(int64_t begin, int64_t end, void *context) {
+static void sum_scores_of_parts(int64_t begin, int64_t end, void *context) {
   const sum_job *j = context;
   for (int64_t part = begin; part < end; part++) {
     int64_t last = (part + 1) * SUM_ELEMENTS;
     if (last > j->count) last = j->count;
     for (int64_t at = part * SUM_ELEMENTS; at < last; at += SUM_AT_ONCE)
-      sum_element_range(j, at, last - at < SUM_AT_ONCE ? last - at : SUM_AT_ONCE, &j->parts[part]);
+      sum_scores_of_elements(j, at, last - at < SUM_AT_ONCE ? last - at : SUM_AT_ONCE,
+                             &j->parts[part]);
   }
 }
 
@@ -258,7 +259,7 @@ static lac_status sum_kept_scores(sum_job *j, const laci_mask_rule *rule, laci_p
   j->mask = mask;
   lac_status st = mask && j->parts ? LAC_OK : laci_fail_memory(err, j->weight->name);
   if (!st) st = laci_mask_choose_by_rule(j->weight, rule, pool, mask, err);
-  if (!st) laci_pool_for(pool, n_parts, 1, sum_parts, j);
+  if (!st) laci_pool_for(pool, n_parts, 1, sum_scores_of_parts, j);
   for (int64_t part = 0; part < n_parts && !st; part++) {
     all->kept += j->parts[part].kept;
     all->score_kept += j->parts[part].score_kept;

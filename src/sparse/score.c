@@ -20,7 +20,7 @@ static bool has_dtype_scores(lac_dtype dtype) {
   return is_number && dtype != LAC_DTYPE_BOOL && dtype != LAC_DTYPE_U64;
 }
 
-static lac_status check_shape(const laci_weight_view *w, lac_error *err) {
+static lac_status check_weight_shape(const laci_weight_view *w, lac_error *err) {
   int64_t count;
   if (w->outer < 0 || w->columns < 0 || w->inner < 0 ||
       __builtin_mul_overflow(w->outer, w->columns, &count) ||
@@ -35,7 +35,7 @@ static lac_status check_shape(const laci_weight_view *w, lac_error *err) {
   return LAC_OK;
 }
 
-static lac_status check_scales(const laci_weight_view *w, lac_error *err) {
+static lac_status check_weight_scales(const laci_weight_view *w, lac_error *err) {
   if (w->n_scales < 0 || (w->n_scales > 0 && w->scale_stride < 1)) {
     return laci_fail(err, LAC_BAD_SHAPE, "%s: %lld scales with stride %lld", w->name,
                      (long long)w->n_scales, (long long)w->scale_stride);
@@ -81,8 +81,8 @@ lac_status laci_weight_check(const laci_weight_view *w, laci_pattern pattern, la
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s have no magnitude to score",
                      w->name, lac_dtype_name(w->dtype));
   }
-  st = check_shape(w, err);
-  return st ? st : check_scales(w, err);
+  st = check_weight_shape(w, err);
+  return st ? st : check_weight_scales(w, err);
 }
 
 /* Returns how many of n elements, beginning with element `first`, share the scale of that one. Sets

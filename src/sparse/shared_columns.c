@@ -8,24 +8,24 @@
 
 enum { FOUR = LACI_SHARED_COLUMNS };
 
-static double larger(double a, double b) { return a > b ? a : b; }
-static double smaller(double a, double b) { return a < b ? a : b; }
+static double larger_of(double a, double b) { return a > b ? a : b; }
+static double smaller_of(double a, double b) { return a < b ? a : b; }
 
 /* Sets kept[row] to the sum of the n largest elements of four columns, added from the largest
  * on. */
 static void sum_largest_of_four(const double *const column[FOUR], int rows, int n, double *kept) {
   for (int row = 0; row < rows; row++) {
     const double a = column[0][row], b = column[1][row], c = column[2][row], d = column[3][row];
-    const double high = larger(a, b), low = smaller(a, b);
-    const double other_high = larger(c, d), other_low = smaller(c, d);
-    const double first = larger(high, other_high), last = smaller(low, other_low);
-    const double inner = smaller(high, other_high), outer = larger(low, other_low);
-    const double second = larger(inner, outer), third = smaller(inner, outer);
+    const double high = larger_of(a, b), low = smaller_of(a, b);
+    const double other_high = larger_of(c, d), other_low = smaller_of(c, d);
+    const double first = larger_of(high, other_high), last = smaller_of(low, other_low);
+    const double inner = smaller_of(high, other_high), outer = larger_of(low, other_low);
+    const double second = larger_of(inner, outer), third = smaller_of(inner, outer);
     kept[row] = first + (n > 1 ? second : 0) + (n > 2 ? third : 0) + (n > 3 ? last : 0);
   }
 }
 
-static double sum_of_values(const double *values, int n) {
+static double sum_array(const double *values, int n) {
   double sum = 0;
   for (int at = 0; at < n; at++) sum += values[at];
   return sum;
@@ -51,7 +51,7 @@ static void choose_best_columns(const double *by_column, int rows, int columns, 
     const double *column[FOUR];
     for (int k = 0; k < FOUR; k++) column[k] = by_column + (int64_t)set[k] * rows;
     sum_largest_of_four(column, rows, n, kept);
-    const double sum = sum_of_values(kept, rows);
+    const double sum = sum_array(kept, rows);
     if (sum > most) {
       most = sum;
       memcpy(chosen, set, sizeof set);
@@ -66,8 +66,8 @@ static void add_column_to_largest(double *largest, const double *column, int row
     double x = column[row];
     for (int k = 0; k < n; k++) {
       double *at = &largest[(int64_t)k * rows + row];
-      const double high = larger(*at, x);
-      x = smaller(*at, x);
+      const double high = larger_of(*at, x);
+      x = smaller_of(*at, x);
       *at = high;
     }
   }
@@ -76,7 +76,7 @@ static void add_column_to_largest(double *largest, const double *column, int row
 static double gain_of_column(const double *largest, const double *column, int rows, int n) {
   const double *least = largest + (int64_t)(n - 1) * rows;
   double gain = 0;
-  for (int row = 0; row < rows; row++) gain += larger(column[row] - least[row], 0);
+  for (int row = 0; row < rows; row++) gain += larger_of(column[row] - least[row], 0);
   return gain;
 }
 

@@ -143,8 +143,8 @@ void laci_square_choose_greedily(laci_square *s, const double *score, int rows, 
 
 /* ---- The best of a list ---- */
 
-static void choose_best_of_list(const laci_square *s, const double *score, int rows, int columns,
-                                uint8_t *mask) {
+static void choose_best_listed_pattern(const laci_square *s, const double *score, int rows,
+                                       int columns, uint8_t *mask) {
   const int m = s->pattern.m;
   double sums[LISTED_M][MOST_CHOICES] = {{0}};
   for (int row = 0; row < rows; row++) {
@@ -170,7 +170,7 @@ static void choose_best_of_list(const laci_square *s, const double *score, int r
 
 /* ---- The best by paths ---- */
 
-static int nearest_unvisited(const laci_square *s) {
+static int find_nearest_unvisited_node(const laci_square *s) {
   int best = -1;
   for (int x = 0; x < 2 * s->pattern.m; x++) {
     if (s->visited[x] || s->before[x] == -2) continue;
@@ -200,7 +200,7 @@ static int find_cheapest_path(laci_square *s, int row) {
   s->distance[row] = 0;
   for (;;) {
     /* there is such a node, since some pattern extends the elements that are kept so far */
-    const int x = nearest_unvisited(s);
+    const int x = find_nearest_unvisited_node(s);
     if (x >= m && s->load[x - m] < s->pattern.n) return x;
     s->visited[x] = true;
     for (int y = 0; y < m; y++) {
@@ -249,6 +249,6 @@ static void choose_best_by_paths(laci_square *s, const double *score, int rows, 
 
 void laci_square_choose_best(laci_square *s, const double *score, int rows, int columns,
                              uint8_t *mask) {
-  if (s->n_patterns) choose_best_of_list(s, score, rows, columns, mask);
+  if (s->n_patterns) choose_best_listed_pattern(s, score, rows, columns, mask);
   else choose_best_by_paths(s, score, rows, columns, mask);
 }

@@ -110,7 +110,7 @@ static void write_input_vectors(block *b, const float *value, float *to, laci_po
   laci_pool_for(pool, b->n_groups * b->columns, 8, fill_line_range, b);
 }
 
-static void add_position_block(block *b, laci_pool *pool) {
+static void add_products_of_position_block(block *b, laci_pool *pool) {
   const laci_unfold *u = b->gram->unfold;
   float *pruned = b->gram->scratch;
   float *dense = pruned + max_groups_at_once(u) * b->columns * floats_between_lines(u);
@@ -144,7 +144,7 @@ void laci_gram_add_positions(const laci_gram *gram, laci_pool *pool) {
     b.n_groups = laci_min(some, u->groups - b.group);
     for (b.first = 0; b.first < positions; b.first += size) {
       b.n = laci_min(size, positions - b.first);
-      add_position_block(&b, pool);
+      add_products_of_position_block(&b, pool);
     }
   }
 }

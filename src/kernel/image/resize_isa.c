@@ -96,7 +96,7 @@ static inline sums add_weighted_row_pair(sums s, __m128i bytes, laci_tap_pair pa
   return s;
 }
 
-static inline __m128i join_row_sums(sums s) {
+static inline __m128i join_halves_of_row_sums(sums s) {
   __m128i sum = _mm_add_epi32(_mm_slli_epi32(s.high, LACI_TAP_LOW_BITS), s.low);
   return _mm_srli_epi32(sum, LACI_TAP_BITS);
 }
@@ -126,8 +126,8 @@ static void resize_vertically(laci_tap_span span, const uint8_t *rows, size_t st
       const uint8_t *row = top + (size_t)y * stride + x;
       add_two_weighted_rows(s, row, row + (both ? stride : 0), span.pairs[y / 2]);
     }
-    __m128i words = _mm_packus_epi32(join_row_sums(s[0]), join_row_sums(s[1]));
-    __m128i more = _mm_packus_epi32(join_row_sums(s[2]), join_row_sums(s[3]));
+    __m128i words = _mm_packus_epi32(join_halves_of_row_sums(s[0]), join_halves_of_row_sums(s[1]));
+    __m128i more = _mm_packus_epi32(join_halves_of_row_sums(s[2]), join_halves_of_row_sums(s[3]));
     _mm_storeu_si128((void *)(to + x), _mm_packus_epi16(words, more));
   }
   laci_image_resize_vertical_plain(span, rows, stride, x, to);

@@ -46,8 +46,8 @@ typedef __m256i step(__m256i sum, __m256i a, __m256i b);
 
 /* Computes one tile, two columns by four, in chunks of 32 bytes. `add` is a constant where this is
  * inlined. */
-INLINE void sum_tile(const char *const t[TILE_T], const char *const x[TILE_X], size_t bytes,
-                     step *add, __m128i out[TILE_T]) {
+INLINE void compute_table_tile(const char *const t[TILE_T], const char *const x[TILE_X],
+                               size_t bytes, step *add, __m128i out[TILE_T]) {
   __m256i sum[TILE_T][TILE_X];
   for (int i = 0; i < TILE_T; i++) {
     for (int j = 0; j < TILE_X; j++) sum[i][j] = _mm256_setzero_si256();
@@ -102,7 +102,7 @@ INLINE void compute_columns_of_bytes(const laci_maxsum_job *job, int j0, int n) 
     for (int j = 0; j < n; j += TILE_X) {
       __m128i sums[TILE_T];
       set_tile_columns(x, TILE_X, job->x + j0, j, n, job->first);
-      sum_tile(t, x, job->rows, add_max_u8, sums);
+      compute_table_tile(t, x, job->rows, add_max_u8, sums);
       __m128i x_sum = _mm_loadu_si128((const __m128i *)(const void *)(x_sums + j));
       int32_t *out = job->out + (size_t)i * job->out_stride + (size_t)(j0 + j);
       for (int k = 0; k < nt; k++) {
@@ -127,7 +127,7 @@ void laci_maxsum_i16_avx2(const laci_maxsum_job *job) {
     for (int j = 0; j < job->nx; j += TILE_X) {
       __m128i sums[TILE_T];
       set_tile_columns(x, TILE_X, job->x, j, job->nx, 2 * job->first);
-      sum_tile(t, x, 2 * job->rows, add_max_i16, sums);
+      compute_table_tile(t, x, 2 * job->rows, add_max_i16, sums);
       int32_t *out = job->out + (size_t)i * job->out_stride + (size_t)j;
       for (int k = 0; k < smaller_of(TILE_T, job->nt - i); k++) {
         write_table_row(out + (size_t)k * job->out_stride, job->nx - j, sums[k], job->adds);

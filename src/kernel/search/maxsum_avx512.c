@@ -31,7 +31,7 @@ INLINE int smaller_of(int a, int b) { return a < b ? a : b; }
 typedef __m512i step(__m512i sum, __m512i a, __m512i b);
 
 /* Returns, in each 128 bits, partial sums of a, b, c, d. */
-INLINE __m512i transpose_sums(const __m512i v[TILE]) {
+INLINE __m512i transpose_and_add_sums(const __m512i v[TILE]) {
   __m512i ab = _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]),
                                 _mm512_unpackhi_epi32(v[0], v[1])),
           cd = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2], v[3]),
@@ -46,8 +46,8 @@ INLINE __m512i add_quarters(__m512i a, __m512i b) {
 
 /* Computes one tile, four columns by four, in chunks of 64 bytes; the result has 128 bits for each
  * row. `add` is a constant where this is inlined. */
-INLINE __m512i sum_tile(const char *const t[TILE], const char *const x[TILE], size_t bytes,
-                        step *add) {
+INLINE __m512i compute_table_tile(const char *const t[TILE], const char *const x[TILE],
+                                  size_t bytes, step *add) {
   __m512i sum[TILE][TILE];
   for (int i = 0; i < TILE; i++) {
     for (int j = 0; j < TILE; j++) sum[i][j] = _mm512_setzero_si512();
@@ -60,8 +60,8 @@ INLINE __m512i sum_tile(const char *const t[TILE], const char *const x[TILE], si
       for (int i = 0; i < TILE; i++) sum[i][j] = add(sum[i][j], a[i], b);
     }
   }
-  return add_quarters(add_quarters(transpose_sums(sum[0]), transpose_sums(sum[1])),
-                      add_quarters(transpose_sums(sum[2]), transpose_sums(sum[3])));
+  return add_quarters(add_quarters(transpose_and_add_sums(sum[0]), transpose_and_add_sums(sum[1])),
+                      add_quarters(transpose_and_add_sums(sum[2]), transpose_and_add_sums(sum[3])));
 }
 
 INLINE void write_table_row(int32_t *out, __m128i sums, __mmask8 columns, bool adds) {
@@ -97,7 +97,7 @@ INLINE void compute_all_tiles(const laci_maxsum_job *job, size_t size, step *add
     set_tile_columns(t, job->t, i, job->nt, job->first * size);
     for (int j = 0; j < job->nx; j += TILE) {
       set_tile_columns(x, job->x, j, job->nx, job->first * size);
-      write_table_tile(job, i, j, sum_tile(t, x, job->rows * size, add));
+      write_table_tile(job, i, j, compute_table_tile(t, x, job->rows * size, add));
     }
   }
 }

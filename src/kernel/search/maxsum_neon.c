@@ -34,8 +34,8 @@ INLINE void add_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE], s
   }
 }
 
-INLINE void sum_tile_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
-                        int32_t out[TILE][TILE]) {
+INLINE void compute_table_tile_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE],
+                                  size_t bytes, int32_t out[TILE][TILE]) {
   for (size_t at = 0; at < bytes; at += MOST_BYTES) {
     const uint8_t *a[TILE], *b[TILE];
     for (int i = 0; i < TILE; i++) {
@@ -46,8 +46,8 @@ INLINE void sum_tile_u8(const uint8_t *const t[TILE], const uint8_t *const x[TIL
   }
 }
 
-INLINE void sum_tile_i16(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
-                         int32_t out[TILE][TILE]) {
+INLINE void compute_table_tile_i16(const uint8_t *const t[TILE], const uint8_t *const x[TILE],
+                                   size_t bytes, int32_t out[TILE][TILE]) {
   int32x4_t sum[TILE][TILE];
   for (int i = 0; i < TILE; i++) {
     for (int j = 0; j < TILE; j++) sum[i][j] = vdupq_n_s32(0);
@@ -75,8 +75,8 @@ INLINE void set_tile_columns(const uint8_t *tile_of[TILE], const void *const *co
   }
 }
 
-INLINE void sum_all_tiles(const laci_maxsum_job *job, size_t element_bytes,
-                          sum_tile_function *sum_tile) {
+INLINE void compute_all_tiles(const laci_maxsum_job *job, size_t element_bytes,
+                              sum_tile_function *sum_tile) {
   const uint8_t *t[TILE], *x[TILE];
   for (int i0 = 0; i0 < job->nt; i0 += TILE) {
     set_tile_columns(t, job->t, i0, job->nt, job->first * element_bytes);
@@ -94,6 +94,10 @@ INLINE void sum_all_tiles(const laci_maxsum_job *job, size_t element_bytes,
   }
 }
 
-void laci_maxsum_u8_neon(const laci_maxsum_job *job) { sum_all_tiles(job, 1, sum_tile_u8); }
+void laci_maxsum_u8_neon(const laci_maxsum_job *job) {
+  compute_all_tiles(job, 1, compute_table_tile_u8);
+}
 
-void laci_maxsum_i16_neon(const laci_maxsum_job *job) { sum_all_tiles(job, 2, sum_tile_i16); }
+void laci_maxsum_i16_neon(const laci_maxsum_job *job) {
+  compute_all_tiles(job, 2, compute_table_tile_i16);
+}

@@ -17,18 +17,18 @@ INLINE vector mask_of_lanes(uint32_t lanes) {
   return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)lanes), bits), bits);
 }
 
-INLINE vector load_first_words(const float *at, int64_t n) {
+INLINE vector load_words_or_zeros(const float *at, int64_t n) {
   if (n >= WORDS) return load_words(at);
   return _mm256_maskload_epi32((const void *)at, mask_of_lanes(n > 0 ? (1U << n) - 1 : 0));
 }
 
 /* Stores the words of some lanes. Masked stores are slow on some processors (Zen 3). */
-INLINE void store_words(float *to, uint32_t lanes, vector words) {
+INLINE void store_words_of_lanes(float *to, uint32_t lanes, vector words) {
   if (lanes == UINT8_MAX) _mm256_storeu_si256((void *)to, words);
   else _mm256_maskstore_epi32((void *)to, mask_of_lanes(lanes), words);
 }
 
-INLINE vector repeat_four(const void *words) {
+INLINE vector broadcast_four_words(const void *words) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(words));
 }
 
@@ -59,22 +59,24 @@ typedef struct byte_rule {
   vector zero, low;
 } byte_rule;
 
-INLINE byte_rule make_byte_rule(const laci_sparse_quantized *q, const float *scale) {
-  return (byte_rule){.scale = _mm256_castsi256_ps(repeat_four(scale)),
+INLINE byte_rule make_rounding_constants(const laci_sparse_quantized *q, const float *scale) {
+  return (byte_rule){.scale = _mm256_castsi256_ps(broadcast_four_words(scale)),
                      .most = _mm256_set1_ps((float)(q->high - q->zero)),
                      .zero = _mm256_set1_epi16((short)q->zero),
                      .low = _mm256_set1_epi8((char)q->low)};
 }
 
-INLINE vector to_integers(const byte_rule *rule, vector sums) {
+INLINE vector round_to_integers(const byte_rule *rule, vector sums) {
   const __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), rule->scale);
   return _mm256_cvtps_epi32(_mm256_min_ps(rule->most, v));
 }
 
-INLINE vector to_bytes(const byte_rule *rule, const vector *sums, int stride) {
+INLINE vector pack_integers_to_bytes(const byte_rule *rule, const vector *sums, int stride) {
   enum { ORDER = 0xD8 }; /* quarters 0 2 1 3 */
-  vector low = _mm256_packs_epi32(to_integers(rule, sums[0]), to_integers(rule, sums[1]));
-  vector high = _mm256_packs_epi32(to_integers(rule, sums[2]), to_integers(rule, sums[3]));
+  vector low =
+      _mm256_packs_epi32(round_to_integers(rule, sums[0]), round_to_integers(rule, sums[1]));
+  vector high =
+      _mm256_packs_epi32(round_to_integers(rule, sums[2]), round_to_integers(rule, sums[3]));
   low = _mm256_adds_epi16(low, rule->zero);
   high = _mm256_adds_epi16(high, rule->zero);
   const vector bytes = _mm256_max_epu8(_mm256_packus_epi16(low, high), rule->low);

@@ -12,22 +12,22 @@ typedef __m512i vector;
 
 INLINE vector load_words(const float *at) { return _mm512_loadu_si512(at); }
 
-INLINE vector load_first_words(const float *at, int64_t n) {
+INLINE vector load_words_or_zeros(const float *at, int64_t n) {
   const uint32_t mask = n >= WORDS ? UINT16_MAX : n > 0 ? (1U << n) - 1 : 0;
   return _mm512_maskz_loadu_epi32((__mmask16)mask, at);
 }
 
-INLINE void store_words(float *to, uint32_t lanes, vector words) {
+INLINE void store_words_of_lanes(float *to, uint32_t lanes, vector words) {
   _mm512_mask_storeu_epi32(to, (__mmask16)lanes, words);
 }
 
-INLINE vector repeat_four(const void *words) {
+INLINE vector broadcast_four_words(const void *words) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128(words));
 }
 
 INLINE vector load_weights(const int8_t *packed, int part) {
   (void)part;
-  return repeat_four(packed);
+  return broadcast_four_words(packed);
 }
 
 INLINE void interleave_rows(const vector *row, vector *taps) {
@@ -50,22 +50,24 @@ typedef struct byte_rule {
   vector zero, low;
 } byte_rule;
 
-INLINE byte_rule make_byte_rule(const laci_sparse_quantized *q, const float *scale) {
-  return (byte_rule){.scale = _mm512_castsi512_ps(repeat_four(scale)),
+INLINE byte_rule make_rounding_constants(const laci_sparse_quantized *q, const float *scale) {
+  return (byte_rule){.scale = _mm512_castsi512_ps(broadcast_four_words(scale)),
                      .most = _mm512_set1_ps((float)(q->high - q->zero)),
                      .zero = _mm512_set1_epi16((short)q->zero),
                      .low = _mm512_set1_epi8((char)q->low)};
 }
 
-INLINE vector to_integers(const byte_rule *rule, vector sums) {
+INLINE vector round_to_integers(const byte_rule *rule, vector sums) {
   const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), rule->scale);
   return _mm512_cvtps_epi32(_mm512_min_ps(rule->most, v));
 }
 
-INLINE vector to_bytes(const byte_rule *rule, const vector *sums, int stride) {
+INLINE vector pack_integers_to_bytes(const byte_rule *rule, const vector *sums, int stride) {
   const vector order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-  vector low = _mm512_packs_epi32(to_integers(rule, sums[0]), to_integers(rule, sums[1]));
-  vector high = _mm512_packs_epi32(to_integers(rule, sums[2]), to_integers(rule, sums[3]));
+  vector low =
+      _mm512_packs_epi32(round_to_integers(rule, sums[0]), round_to_integers(rule, sums[1]));
+  vector high =
+      _mm512_packs_epi32(round_to_integers(rule, sums[2]), round_to_integers(rule, sums[3]));
   low = _mm512_adds_epi16(low, rule->zero);
   high = _mm512_adds_epi16(high, rule->zero);
   const vector bytes = _mm512_max_epu8(_mm512_packus_epi16(low, high), rule->low);

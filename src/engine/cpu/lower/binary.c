@@ -111,12 +111,12 @@ static binary_plan choose_layout(laci_net *net, const named_binary *binary, bina
   binary_plan p = {-1, -1, NULL};
   for (int layout = has_posts && has_blocks_that_onednn_miscomputes(net, from.a); layout < 3;
        layout++) {
-    laci_net_mark mark = laci_net_get_mark(net);
+    laci_net_mark mark = laci_net_mark_position(net);
     p = describe_binary_in_layout(net, binary, from, layout, attr);
     bool quick = p.pd && !laci_primitive_is_reference(p.pd);
     if (quick || layout == 2 || net->plan.status) break;
     laci_primitive_destroy(p.pd);
-    laci_net_roll_back(net, mark);
+    laci_net_remove_steps_after(net, mark);
   }
   return p;
 }

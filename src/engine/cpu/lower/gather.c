@@ -99,7 +99,8 @@ static void lower_gather_of_constant_index(laci_net *net, const laci_fused *fuse
   int from = laci_net_read_value(net, node->inputs[0]);
   if (!read_constant_index(net, node, &offsets[axis])) return;
   part.dims[axis] = 1;
-  laci_net_bind_reshaped(net, fused->output, laci_move_part_tensor(net, from, &part, offsets));
+  laci_net_bind_reshaped(net, fused->output,
+                         laci_move_view_or_copy_part(net, from, &part, offsets));
 }
 
 static void lower_gather(laci_net *net, const laci_fused *fused) {

@@ -218,10 +218,10 @@ static bool lower_by_first_implementation(laci_net *net, const laci_fused *fused
       find_supporting_implementation(net, fused, find_implementations(net, fused), why);
   for (; implementation && implementation->name && !net->plan.status;
        implementation = find_supporting_implementation(net, fused, implementation + 1, why)) {
-    laci_net_mark mark = laci_net_get_mark(net);
+    laci_net_mark mark = laci_net_mark_position(net);
     implementation->lower(net, fused);
     if (!net->declined) return true;
-    laci_net_roll_back(net, mark);
+    laci_net_remove_steps_after(net, mark);
     net->declined = false;
     net->plan.status = LAC_OK;
     *why = net->plan.err->text;

@@ -290,13 +290,13 @@ laci_net_step *laci_net_step_add_code(laci_net *net, const laci_node *node, laci
                                       int n_tensors, const int *tensors);
 /** Marks the operand with index `at` of a step with `code` as its scratch buffer. */
 void laci_net_step_mark_scratch(laci_net_step *step, int at);
-/** A position in the lists of steps and tensors. laci_net_roll_back removes all steps that were
- * added after it, and the contents that they would have computed. */
+/** A position in the lists of steps and tensors. laci_net_remove_steps_after removes all steps that
+ * were added after it, and the contents that they would have computed. */
 typedef struct laci_net_mark {
   size_t n_steps, n_tensors;
 } laci_net_mark;
-laci_net_mark laci_net_get_mark(const laci_net *net);
-void laci_net_roll_back(laci_net *net, laci_net_mark mark);
+laci_net_mark laci_net_mark_position(const laci_net *net);
+void laci_net_remove_steps_after(laci_net *net, laci_net_mark mark);
 
 /** Returns the address of a tensor's bytes. Call it only after buffers have been placed in the
  * arena. */

@@ -84,8 +84,8 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
 
 /* ---- Parts ---- */
 
-int laci_move_part_tensor(laci_net *net, int tensor, const laci_shape *shape,
-                          const int64_t *offsets) {
+int laci_move_view_or_copy_part(laci_net *net, int tensor, const laci_shape *shape,
+                                const int64_t *offsets) {
   laci_layout *md = NULL;
   if (net->plan.status || tensor < 0) return -1;
   if (!laci_layout_create_part(&md, net->tensors[tensor].md, shape->rank, shape->dims, offsets)) {
@@ -125,7 +125,7 @@ static void lower_split(laci_net *net, const laci_fused *fused) {
   int from = laci_net_read_value(net, node->inputs[0]);
   for (int at = 0; at < node->n_outputs && !net->plan.status; at++) {
     const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[at]);
-    laci_net_bind_value(net, node->outputs[at], laci_move_part_tensor(net, from, y, offsets));
+    laci_net_bind_value(net, node->outputs[at], laci_move_view_or_copy_part(net, from, y, offsets));
     offsets[axis] += y->dims[axis];
   }
 }
@@ -182,7 +182,8 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
   laci_primitive *pd = NULL;
   padding p;
   if (!read_padding(net, node, &p)) return;
-  int from = laci_move_part_tensor(net, laci_net_read_value(net, node->inputs[0]), &p.kept, p.crop);
+  int from =
+      laci_move_view_or_copy_part(net, laci_net_read_value(net, node->inputs[0]), &p.kept, p.crop);
   if (!p.has_zeros) {
     laci_net_bind_value(net, fused->output, from);
     return;
@@ -190,7 +191,7 @@ static void lower_pad(laci_net *net, const laci_fused *fused) {
   laci_layout *md = laci_net_dense_layout(net, &y, dt);
   size_t bytes = md ? laci_layout_bytes(md) : 0;
   int to = laci_net_tensor_new(net, &y, dt, md, laci_net_buffer_new(net, LACI_PLACE_ARENA, bytes));
-  int inside = laci_move_part_tensor(net, to, &p.kept, p.begin);
+  int inside = laci_move_view_or_copy_part(net, to, &p.kept, p.begin);
   (void)laci_net_step_add_code(net, node, run_clear_bytes, 1, &to);
   if (net->plan.status) return;
   lac_status st = laci_primitive_describe_reorder(&pd, net->onednn, net->tensors[from].md,

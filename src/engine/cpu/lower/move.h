@@ -14,8 +14,8 @@ void laci_move_add_clear_step(laci_net *net, int tensor);
 
 /** Returns a tensor of the given shape for the part of `tensor` that begins at `offsets`: a view if
  * the blocks of its layout allow that, else a copy. */
-int laci_move_part_tensor(laci_net *net, int tensor, const laci_shape *shape,
-                          const int64_t *offsets);
+int laci_move_view_or_copy_part(laci_net *net, int tensor, const laci_shape *shape,
+                                const int64_t *offsets);
 
 /** Implementation of Pads that repeat elements of the value. pad.c */
 laci_lower_supports laci_can_lower_pad_copies;

@@ -224,7 +224,7 @@ static void lower_slice_view(laci_net *net, const laci_fused *fused) {
   slice_start c;
   if (!read_slice_start(net, node, &c)) return;
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
-  laci_net_bind_value(net, fused->output, laci_move_part_tensor(net, from, y, c.starts));
+  laci_net_bind_value(net, fused->output, laci_move_view_or_copy_part(net, from, y, c.starts));
 }
 
 static void lower_slice(laci_net *net, const laci_fused *fused) {

@@ -105,11 +105,11 @@ void laci_net_step_mark_scratch(laci_net_step *step, int at) {
   step->codes[at] = LACI_ARG_SCRATCHPAD;
 }
 
-laci_net_mark laci_net_get_mark(const laci_net *net) {
+laci_net_mark laci_net_mark_position(const laci_net *net) {
   return (laci_net_mark){.n_steps = net->n_steps, .n_tensors = net->n_tensors};
 }
 
-void laci_net_roll_back(laci_net *net, laci_net_mark mark) {
+void laci_net_remove_steps_after(laci_net *net, laci_net_mark mark) {
   for (size_t at = mark.n_steps; at < net->n_steps; at++) {
     laci_primitive_destroy(net->steps[at].primitive);
   }

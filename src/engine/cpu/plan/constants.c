@@ -519,7 +519,7 @@ static bool is_numeric_of_known_size(const laci_type *type) {
   return count >= 0 && count <= most_elements;
 }
 
-static bool has_numeric_known_sizes(const laci_cpu_plan *plan, const int *values, int n) {
+static bool are_all_numeric_of_known_size(const laci_cpu_plan *plan, const int *values, int n) {
   for (int at = 0; at < n; at++) {
     if (values[at] >= 0 && !is_numeric_of_known_size(&plan->values[values[at]].type)) return false;
   }
@@ -532,11 +532,11 @@ static lac_status try_to_infer_node(laci_cpu_plan *plan, int id, lac_error *why)
   const laci_node *node = &plan->graph->nodes[id];
   lac_status st = laci_engine_check_has_evaluation(node, why);
   if (!st && (node->body || node->n_captures > 0 ||
-              !has_numeric_known_sizes(plan, node->inputs, node->n_inputs))) {
+              !are_all_numeric_of_known_size(plan, node->inputs, node->n_inputs))) {
     return LAC_UNSUPPORTED;
   }
   if (!st) st = infer_node(plan, id, why);
-  if (!st && !has_numeric_known_sizes(plan, node->outputs, node->n_outputs)) {
+  if (!st && !are_all_numeric_of_known_size(plan, node->outputs, node->n_outputs)) {
     st = laci_fail(why, LAC_UNSUPPORTED, "%s (%s): its results are no numbers", node->name,
                    node->type);
   }

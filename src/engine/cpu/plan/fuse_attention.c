@@ -22,7 +22,7 @@ typedef struct found_nodes {
  * Otherwise returns value. */
 static int skip_multiplication_by_number(laci_cpu_plan *plan, int value, float *scale,
                                          found_nodes *between) {
-  int producer = laci_plan_producer(plan, value), input;
+  int producer = laci_plan_find_producer(plan, value), input;
   laci_function f[2];
   if (producer < 0 || laci_plan_count_uses(plan, value) != 1 || between->n == MOST_NODES)
     return value;
@@ -37,7 +37,7 @@ static int skip_multiplication_by_number(laci_cpu_plan *plan, int value, float *
 }
 
 static int find_producing_matmul(const laci_cpu_plan *plan, int value) {
-  int producer = laci_plan_producer(plan, value);
+  int producer = laci_plan_find_producer(plan, value);
   bool is = producer >= 0 && plan->graph->nodes[producer].op == &laci_op_mat_mul;
   return is && laci_plan_count_uses(plan, value) == 1 ? producer : -1;
 }
@@ -56,7 +56,7 @@ static bool can_broadcast_mask(const laci_cpu_plan *plan, int mask, const laci_s
 /** Finds the nodes from the Softmax's input back to the operands of the first product. */
 static bool match_scores(laci_cpu_plan *plan, int scores, laci_attention_pattern *a,
                          found_nodes *between) {
-  int producer = laci_plan_producer(plan, scores), product = -1, x = scores;
+  int producer = laci_plan_find_producer(plan, scores), product = -1, x = scores;
   const laci_shape *shape = laci_plan_shape(plan, scores);
   if (producer >= 0 && plan->graph->nodes[producer].op == &laci_op_add &&
       laci_plan_count_uses(plan, scores) == 1 && plan->graph->nodes[producer].n_inputs == 2) {
@@ -102,7 +102,7 @@ static int skip_nan_guard(laci_cpu_plan *plan, int p, laci_attention_pattern *a,
   }
   if (is_nan < 0 || where < 0 || between->n + 2 > MOST_NODES) return p;
   const laci_node *node = &graph->nodes[where];
-  bool guards = laci_plan_only_reader(plan, graph->nodes[is_nan].outputs[0]) == where &&
+  bool guards = laci_plan_find_only_reader(plan, graph->nodes[is_nan].outputs[0]) == where &&
                 node->inputs[0] == graph->nodes[is_nan].outputs[0] && node->inputs[2] == p;
   if (!guards || !laci_plan_read_scalar(plan, node->inputs[1], &zero) || zero != 0) return p;
   if (!laci_shape_equal(laci_plan_shape(plan, node->outputs[0]), laci_plan_shape(plan, p)))
@@ -135,7 +135,7 @@ static void fuse_following_moves(laci_cpu_plan *plan, laci_fused *fused,
                                  int places[LACI_MAX_RANK]) {
   int rank = laci_plan_shape(plan, fused->output)->rank, next;
   for (int axis = 0; axis < rank; axis++) places[axis] = axis;
-  while ((next = laci_plan_only_reader(plan, fused->output)) >= 0) {
+  while ((next = laci_plan_find_only_reader(plan, fused->output)) >= 0) {
     const laci_node *node = &plan->graph->nodes[next];
     bool same = node->op == &laci_op_reshape || node->op == &laci_op_identity;
     if (node->inputs[0] != fused->output) return;
@@ -164,7 +164,7 @@ bool laci_find_attention(laci_cpu_plan *plan, int softmax, laci_match *match) {
   if (laci_plan_count_uses(plan, node->inputs[0]) != 1) return false;
   if (!match_scores(plan, node->inputs[0], &a, &f)) return false;
   int weights = skip_nan_guard(plan, node->outputs[0], &a, &f);
-  a.product = laci_plan_only_reader(plan, weights);
+  a.product = laci_plan_find_only_reader(plan, weights);
   if (a.product < 0 || plan->graph->nodes[a.product].op != &laci_op_mat_mul) return false;
   if (plan->graph->nodes[a.product].inputs[0] != weights) return false;
   a.v = plan->graph->nodes[a.product].inputs[1];

@@ -15,7 +15,7 @@
  * can be fused. */
 static int find_only_reader(const laci_cpu_plan *plan, const laci_fused *fused) {
   if (!laci_plan_is_float(plan, fused->output)) return -1;
-  return laci_plan_only_reader(plan, fused->output);
+  return laci_plan_find_only_reader(plan, fused->output);
 }
 
 /** Finds the two readers of the fused node's output, each of which reads it once. */

@@ -80,7 +80,7 @@ static int find_weight_unit(laci_cpu_plan *plan, int value, int64_t columns) {
  * node reads the value; else -1. */
 static int find_fusible_producer(const laci_cpu_plan *plan, int value, const laci_op *op) {
   if (laci_plan_is_constant(plan, value) || laci_plan_count_uses(plan, value) != 1) return -1;
-  const int node = laci_plan_producer(plan, value);
+  const int node = laci_plan_find_producer(plan, value);
   return node >= 0 && plan->graph->nodes[node].op == op ? node : -1;
 }
 

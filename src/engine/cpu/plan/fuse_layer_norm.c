@@ -85,7 +85,7 @@ static bool match_deviation(laci_cpu_plan *plan, int square, int divisor, int no
   laci_function f[2];
   int input, at = square;
   for (int i = 0; i < 3; i++) {
-    at = laci_plan_only_reader(plan, graph->nodes[at].outputs[0]);
+    at = laci_plan_find_only_reader(plan, graph->nodes[at].outputs[0]);
     if (at < 0) return false;
     nodes[i] = at;
   }
@@ -101,7 +101,7 @@ static bool match_deviation(laci_cpu_plan *plan, int square, int divisor, int no
 /** Fuses a following product or sum with a vector along the last axis; returns the vector; -1:
  * there is none. */
 static int fuse_following_vector(laci_cpu_plan *plan, laci_fused *fused, const laci_op *op) {
-  int next = laci_plan_only_reader(plan, fused->output);
+  int next = laci_plan_find_only_reader(plan, fused->output);
   if (next < 0) return -1;
   const laci_node *node = &plan->graph->nodes[next];
   const laci_shape *y = laci_plan_shape(plan, fused->output);
@@ -120,7 +120,7 @@ bool laci_find_layer_norm(laci_cpu_plan *plan, int mean, laci_match *match) {
   norm.x = graph->nodes[mean].n_inputs > 0 ? graph->nodes[mean].inputs[0] : -1;
   if (norm.x < 0 || !is_mean_over_last_axis(plan, &graph->nodes[mean])) return false;
   if (laci_shape_count(laci_plan_shape(plan, norm.x)) == 0) return false;
-  int sub = laci_plan_only_reader(plan, graph->nodes[mean].outputs[0]);
+  int sub = laci_plan_find_only_reader(plan, graph->nodes[mean].outputs[0]);
   if (sub < 0 || graph->nodes[sub].op != &laci_op_sub) return false;
   if (graph->nodes[sub].inputs[0] != norm.x) return false;
   if (!find_square_and_division(plan, graph->nodes[sub].outputs[0], &square, &division))

@@ -86,7 +86,7 @@ static const laci_node *find_quantize_before(laci_cpu_plan *plan, int dequantize
   const laci_node *node = &plan->graph->nodes[dequantize];
   double scale, zero;
   if (node->op != &laci_op_dequantize_linear) return NULL;
-  const int before = laci_plan_producer(plan, node->inputs[0]);
+  const int before = laci_plan_find_producer(plan, node->inputs[0]);
   if (before < 0 || plan->graph->nodes[before].op != &laci_op_quantize_linear) return NULL;
   if (!has_only_same_dequantizes(plan, dequantize)) return NULL;
   const laci_node *quantize = &plan->graph->nodes[before];

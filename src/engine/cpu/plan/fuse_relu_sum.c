@@ -25,9 +25,9 @@ static bool are_floats_of_same_shape(const laci_cpu_plan *plan, int value, int l
 bool laci_find_relu_sum(laci_cpu_plan *plan, int relu_grad, laci_match *match) {
   const laci_node *node = &plan->graph->nodes[relu_grad];
   if (node->op != &laci_op_relu_grad) return false;
-  int sum = laci_plan_producer(plan, node->inputs[0]);
+  int sum = laci_plan_find_producer(plan, node->inputs[0]);
   if (sum < 0 || plan->graph->nodes[sum].op != &laci_op_add) return false;
-  if (laci_plan_only_reader(plan, node->inputs[0]) != relu_grad) return false;
+  if (laci_plan_find_only_reader(plan, node->inputs[0]) != relu_grad) return false;
   const laci_node *add = &plan->graph->nodes[sum];
   const int reads[] = {add->inputs[0], add->inputs[1], node->inputs[1]};
   for (int at = 0; at < 3; at++) {

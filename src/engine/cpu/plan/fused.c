@@ -29,14 +29,14 @@ int laci_plan_find_computing_node(const laci_cpu_plan *plan, int node) {
   return node;
 }
 
-int laci_plan_only_reader(const laci_cpu_plan *plan, int value) {
+int laci_plan_find_only_reader(const laci_cpu_plan *plan, int value) {
   int readers[2];
   if (laci_plan_count_uses(plan, value) != 1 || laci_plan_find_readers(plan, value, readers) != 1)
     return -1;
   return laci_plan_is_fused(plan, readers[0]) ? -1 : readers[0];
 }
 
-int laci_plan_producer(const laci_cpu_plan *plan, int value) {
+int laci_plan_find_producer(const laci_cpu_plan *plan, int value) {
   int node = plan->graph->values[value].producer;
   if (node < 0 || !plan->computed[node] || laci_plan_is_fused(plan, node)) return -1;
   return plan->fused[node].pattern ? -1 : node; /* a pattern's last node computes more than its own

@@ -276,10 +276,10 @@ LAC_MUST_CHECK lac_status laci_plan_fuse_nodes(laci_cpu_plan *plan, lac_error *e
 int laci_plan_count_uses(const laci_cpu_plan *plan, int value);
 /** Returns the only computed node that reads the value, if the node reads it once and has not been
  * fused; -1: there is none. */
-int laci_plan_only_reader(const laci_cpu_plan *plan, int value);
+int laci_plan_find_only_reader(const laci_cpu_plan *plan, int value);
 /** Returns the computed node whose output is the value, if it is not fused into another node and is
  * not the last node of a pattern; -1: there is none. */
-int laci_plan_producer(const laci_cpu_plan *plan, int value);
+int laci_plan_find_producer(const laci_cpu_plan *plan, int value);
 /** Returns the number of computed nodes that read the value, and writes the first two. */
 int laci_plan_find_readers(const laci_cpu_plan *plan, int value, int readers[2]);
 /** Returns the node with which the fused node begins that computes `node`. */

@@ -26,7 +26,8 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   pool_work w = {step->state, laci_net_tensor_data(net, step->tensors.x),
                  laci_net_tensor_data(net, step->tensors.y)};
   const int64_t n_items = laci_average_pool_n_items(w.pool);
-  const int64_t grain = laci_native_grain(n_items, w.pool->n_image_blocks * w.pool->in.n_floats);
+  const int64_t grain =
+      laci_native_items_per_task(n_items, w.pool->n_image_blocks * w.pool->in.n_floats);
   laci_native_fill_result_border(net, step, w.y);
   laci_pool_for(net->pool, n_items, grain, pool_item_range, &w);
 }

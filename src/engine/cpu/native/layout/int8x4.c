@@ -31,7 +31,8 @@ static lac_status run_int8x4_conversion(laci_net *net, laci_net_step *step, lac_
   (void)err;
   const int64_t n_items = laci_bytes_n_items(&s->form);
   const int64_t n_floats = s->form.n_image_blocks * s->form.floats.n_floats;
-  laci_pool_for(net->pool, n_items, laci_native_grain(n_items, n_floats), convert_int8x4_range, &w);
+  laci_pool_for(net->pool, n_items, laci_native_items_per_task(n_items, n_floats),
+                convert_int8x4_range, &w);
   return LAC_OK;
 }
 

@@ -48,7 +48,7 @@ int64_t laci_native_image_blocks(const laci_sparse_layout *layout, int64_t n_ima
 
 /* ---- Steps ---- */
 
-int64_t laci_native_grain(int64_t n_items, int64_t n_floats) {
+int64_t laci_native_items_per_task(int64_t n_items, int64_t n_floats) {
   enum { FLOATS = 1 << 14 };
   return n_floats > 0 ? laci_ceil_div(n_items * FLOATS, n_floats) : 1;
 }
@@ -78,7 +78,8 @@ static lac_status run_reorder(laci_net *net, laci_net_step *step, lac_error *err
   const laci_sparse_size *size = &s->r.size;
   const int64_t n_items = laci_sparse_reorder_n_items(&s->r);
   const int64_t n_floats = size->n_images * size->channels * size->h * size->w;
-  laci_pool_for(net->pool, n_items, laci_native_grain(n_items, n_floats), reorder_item_range, &w);
+  laci_pool_for(net->pool, n_items, laci_native_items_per_task(n_items, n_floats),
+                reorder_item_range, &w);
   if (s->around) laci_native_fill_border(net, &s->r.to, &s->r.size, s->around, w.to);
   return LAC_OK;
 }

@@ -28,7 +28,7 @@ struct laci_native_layout {
 laci_sparse_size laci_native_value_size(const laci_net *net, const laci_shape *shape, bool rows);
 /** Returns how many of n_items work items, which move n_floats floats together, a thread takes at a
  * time: at least so many that they take longer than starting the threads. */
-int64_t laci_native_grain(int64_t n_items, int64_t n_floats);
+int64_t laci_native_items_per_task(int64_t n_items, int64_t n_floats);
 /** Returns the size that a value of this shape has in the layout `native`; in a layout of int8x4,
  * four channels count as one. */
 laci_sparse_size laci_native_size_in_layout(const laci_net *net, const laci_shape *shape,

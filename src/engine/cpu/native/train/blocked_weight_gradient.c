@@ -65,7 +65,7 @@ static void sum_gradient_of_tile(const weight_work *w, int64_t i, void *scratch)
   s->sums_of(&s->g, &some);
 }
 
-static void compute_thread_tiles(int64_t begin, int64_t end, void *context) {
+static void sum_gradient_of_thread_tiles(int64_t begin, int64_t end, void *context) {
   const weight_work *w = context;
   const weight_step *s = w->s;
   int64_t items = s->k_tiles * s->c_tiles * s->parts;
@@ -106,7 +106,7 @@ static lac_status run_weight_sums(laci_net *net, laci_net_step *step, lac_error 
                    .dw = laci_net_tensor_data(net, s->dw),
                    .scratch = laci_net_tensor_data(net, s->scratch)};
   (void)err;
-  laci_pool_for(net->pool, s->shares, 1, compute_thread_tiles, &w);
+  laci_pool_for(net->pool, s->shares, 1, sum_gradient_of_thread_tiles, &w);
   laci_pool_for(net->pool, s->g.k_blocks * s->g.c_blocks, 8, add_and_transpose_blocks, &w);
   return LAC_OK;
 }
