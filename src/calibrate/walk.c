@@ -262,7 +262,9 @@ static lac_status run_and_fit_stop(laci_walk_state *w, int s, lac_error *err) {
   lac_status st = grams && which ? LAC_OK : laci_fail_memory(err, "sums over layers' inputs");
   if (!st && sums) st = create_grams_of_stop(w, stop, grams, which, &n, err);
   if (!st) st = laci_walk_run_part(w, s, grams, n, err);
+  const double began = laci_clock_seconds();
   for (int m = 0; m < n && !st; m++) laci_grams_finish(&grams[m], w->options->pool);
+  w->times.sums += laci_clock_seconds() - began;
   for (int l = 0; l < stop->n_layers && !st; l++) {
     const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
     st = laci_walk_fit_layer(w, layer, sums ? &grams[which[l]] : NULL, err);
@@ -306,7 +308,12 @@ static lac_status fit_all_stops(laci_walk_state *w, lac_error *err) {
   if (!st && w->plan.n_stops > 0) st = laci_walk_read_inputs(w, err);
   if (!st && w->plan.n_stops > 0 && w->options->n_walks > 0) laci_walk_forecast(w);
   for (int s = 0; s < w->plan.n_stops && !st; s++) st = run_and_fit_stop(w, s, err);
+  const double began = laci_clock_seconds();
   if (!st) st = compare_outputs_with_dense(w, err);
+  w->times.judging += laci_clock_seconds() - began;
+  laci_log(LAC_LOG_DEBUG,
+           "the walk took %.2f s of runs, %.2f s of sums, %.2f s of fits, %.2f s of judging",
+           w->times.runs, w->times.sums, w->out->fit_seconds, w->times.judging);
   if (!st) laci_progress("calibrating", w->total, w->total);
   return st;
 }

@@ -102,10 +102,12 @@ lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *laye
     if (laci_interrupted()) st = laci_fail(err, LAC_INTERRUPTED, "interrupted while calibrating");
     else st = fit_convolution_group(&f, group, err);
   }
-  w->out->fit_seconds += laci_clock_seconds() - began;
+  const double fitted = laci_clock_seconds();
+  w->out->fit_seconds += fitted - began;
   const uint8_t *const others[2] = {f.before, f.after};
   if (!st) st = laci_walk_measure_layer_error(w, layer, others, &errors, err);
   if (!st) store_better_weights(&f, &errors);
+  w->times.judging += laci_clock_seconds() - fitted;
   fitting_clear(&f);
   return st;
 }

@@ -8,6 +8,13 @@
 #include "calibrate/plan_in.h"
 #include "calibrate/walk.h"
 
+/** What a walk takes, in seconds. */
+typedef struct laci_walk_times {
+  double runs;    /* running both networks, with the creation of engines */
+  double sums;    /* adding batches to Gram matrices */
+  double judging; /* measuring the errors of layers' outputs, and of the network's */
+} laci_walk_times;
+
 typedef struct laci_walk_state {
   const laci_analysis *analysis;
   const laci_calibration_samples *samples;
@@ -29,6 +36,7 @@ typedef struct laci_walk_state {
                               stored, or the same as in the dense network */
   const uint8_t *const *weights[LACI_STREAMS]; /* [n_stored] weights of the dense and of the pruned
                                                   network */
+  laci_walk_times times;                       /* what the walk took so far */
   int64_t done, total;                         /* numbers of batches for the progress log: run so
                                                   far, and to run in all */
 } laci_walk_state;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/budget.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "calibrate/workers_in.h"
@@ -163,18 +164,22 @@ static const float *find_stop_value(const part_run *p, int stream, int worker) {
 static lac_status run_and_sum_batches(part_run *p, int64_t n, laci_grams *grams, int n_grams,
                                       lac_error *err) {
   laci_walk_state *w = p->w;
+  const double began = laci_clock_seconds();
   memset(p->errors, 0, (size_t)n * sizeof *p->errors);
   laci_pool_for(w->options->pool, n, 1, run_batches_in_workers, p);
   for (int worker = 0; worker < n; worker++) {
     if (p->status[worker] && err) *err = p->errors[worker];
     if (p->status[worker]) return p->status[worker];
   }
+  const double ran = laci_clock_seconds();
+  w->times.runs += ran - began;
   for (int worker = 0; worker < n; worker++) {
     if (p->batches[worker] >= w->cut.n_fitted) continue;
     const float *dense = find_stop_value(p, LACI_STREAM_DENSE, worker);
     const float *pruned = find_stop_value(p, LACI_STREAM_PRUNED, worker);
     for (int m = 0; m < n_grams; m++) laci_grams_add(&grams[m], dense, pruned, w->options->pool);
   }
+  w->times.sums += laci_clock_seconds() - ran;
   return LAC_OK;
 }
 
@@ -183,11 +188,13 @@ static lac_status run_batches_of_shape_set(part_run *p, int stop, int64_t n, lac
                                            int n_grams, lac_error *err) {
   laci_walk_state *w = p->w;
   const int64_t *batches = p->batches;
+  const double began = laci_clock_seconds();
   lac_status st = LAC_OK;
   for (int stream = 0; stream < LACI_STREAMS; stream++)
     p->streams[stream] = (stream_part){.part = &w->plan.stops[stop].part[stream]};
   for (int stream = 0; stream < LACI_STREAMS && !st; stream++)
     st = prepare_part_of_stream(p, stop, stream, err);
+  w->times.runs += laci_clock_seconds() - began;
   for (int64_t at = 0; at < n && !st; at += w->n_workers) {
     const int64_t left = n - at, workers = left < w->n_workers ? left : w->n_workers;
     p->batches = batches + at;
