@@ -220,29 +220,45 @@ static void comparison_clear(comparison *c) {
 
 /* ---- Do the samples and outputs vary? ---- */
 
-/* Returns the bytes of one sample of a value whose axis 0 is the batch, else those of the value. */
-static size_t count_bytes_of_sample(const comparison *c, int value) {
+/* The samples of a batch: sample k is `outer` runs of `inner` bytes; run o of it begins at byte
+ * (o * n + k) * inner. */
+typedef struct sample_runs {
+  size_t outer, n, inner;
+} sample_runs;
+
+/* Returns where the samples of a value are along this axis; -1: along the first axis as long as the
+ * batch. A value without such an axis is one sample. */
+static sample_runs find_sample_runs(const comparison *c, int value, int axis) {
   const laci_network *n = c->networks[0];
   const laci_shape *shape = &n->graph.values[value].type.shape;
-  size_t bytes = (size_t)laci_network_value_bytes(n, value);
-  bool batch = shape->rank > 0 && shape->dims[0] == c->how->batch;
-  return batch ? bytes / (size_t)c->how->batch : bytes;
+  const size_t bytes = (size_t)laci_network_value_bytes(n, value);
+  for (int a = 0; axis < 0 && a < shape->rank; a++)
+    if (shape->dims[a] == c->how->batch) axis = a;
+  if (axis < 0 || axis >= shape->rank || shape->dims[axis] != c->how->batch || bytes == 0)
+    return (sample_runs){1, 1, bytes};
+  const size_t outer = (size_t)laci_shape_count_range(shape, 0, axis),
+               batch = (size_t)c->how->batch;
+  return (sample_runs){outer, batch, bytes / outer / batch};
 }
 
 /* Does any sample of the batch differ from *first, the first one of all samples? If *first is NULL,
  * it is set to a copy of the batch's first sample. */
-static bool differs_from_first(void **first, const uint8_t *batch, size_t bytes, size_t sample,
+static bool differs_from_first(void **first, const uint8_t *batch, const sample_runs *runs,
                                bool *ok) {
+  const size_t inner = runs->inner;
   if (!*first) {
-    *first = laci_alloc(sample + 1, 1);
-    if (!*first) {
+    uint8_t *copy = laci_alloc(runs->outer * inner + 1, 1);
+    *first = copy;
+    if (!copy) {
       *ok = false;
       return false;
     }
-    memcpy(*first, batch, sample);
+    for (size_t o = 0; o < runs->outer; o++)
+      memcpy(copy + o * inner, batch + o * runs->n * inner, inner);
   }
-  for (size_t at = 0; at + sample <= bytes && sample > 0; at += sample) {
-    if (memcmp(*first, batch + at, sample) != 0) return true;
+  for (size_t at = 0; at < runs->outer * runs->n; at++) {
+    const uint8_t *before = (const uint8_t *)*first + at / runs->n * inner;
+    if (memcmp(before, batch + at * inner, inner) != 0) return true;
   }
   return false;
 }
@@ -259,12 +275,14 @@ static bool update_input_variety(comparison *c, int64_t worker) {
   for (int i = 0; i < c->n_inputs && ok; i++) {
     int value = n->graph.inputs[i];
     const laci_type *type = &n->graph.values[value].type;
-    size_t bytes = (size_t)laci_network_value_bytes(n, value),
-           sample = count_bytes_of_sample(c, value);
+    const sample_runs runs =
+        find_sample_runs(c, value, laci_calibration_sample_axis(c->samples, i));
     const uint8_t *batch = c->in[worker * c->n_inputs + i];
-    size_t element = laci_dtype_is_float(type->dtype) ? sizeof(float) : sizeof(int64_t);
+    const size_t element = laci_dtype_is_float(type->dtype) ? sizeof(float) : sizeof(int64_t);
+    const size_t sample = runs.outer == 1 ? runs.inner : runs.outer * runs.n * runs.inner,
+                 bytes = runs.outer * runs.n * runs.inner;
     c->seen.inputs_vary =
-        c->seen.inputs_vary || differs_from_first(&c->seen.first_in[i], batch, bytes, sample, &ok);
+        c->seen.inputs_vary || differs_from_first(&c->seen.first_in[i], batch, &runs, &ok);
     for (size_t at = 0; at + sample <= bytes && sample > 0 && !c->seen.inside_varies; at += sample)
       c->seen.inside_varies = varies_inside(batch + at, sample, element);
   }
@@ -276,9 +294,9 @@ static bool update_output_variety(comparison *c, int64_t worker) {
   bool ok = true;
   for (int i = 0; i < c->n_outputs && ok && !c->seen.outputs_vary; i++) {
     int value = n->graph.outputs[i];
+    const sample_runs runs = find_sample_runs(c, value, -1);
     c->seen.outputs_vary = differs_from_first(
-        &c->seen.first_out[i], c->out[worker * NETWORKS * c->n_outputs + i],
-        (size_t)laci_network_value_bytes(n, value), count_bytes_of_sample(c, value), &ok);
+        &c->seen.first_out[i], c->out[worker * NETWORKS * c->n_outputs + i], &runs, &ok);
   }
   return ok;
 }
