@@ -4,7 +4,9 @@
 
 #include "analyze/analyze.h"
 #include "base/error.h"
+#include "base/budget.h"
 #include "calibrate/layer_in.h"
+#include "calibrate/recurrent_in.h"
 #include "graph/op.h"
 #include "graph/ops.h"
 #include "tensor/buf.h"
@@ -82,6 +84,21 @@ static int find_weight_port(const laci_network *n, const laci_layer *from) {
   return -1;
 }
 
+static int find_port_of_stored(const laci_node *node, const laci_stored *stored) {
+  for (int port = 0; port < node->n_inputs; port++)
+    if (node->inputs[port] == stored->value) return port;
+  return -1;
+}
+
+/* Returns the value that a layer reads as data; -1: there is none. */
+static int find_data_value(const laci_network *n, int at, int port) {
+  const laci_node *node = &n->graph.nodes[at];
+  const bool window = node->op == &laci_op_conv || node->op == &laci_op_conv_transpose;
+  if (laci_node_is_recurrent(node))
+    return port == 1 ? node->inputs[0] : laci_network_states_of(n, at);
+  return node->inputs[window ? 0 : 1 - port];
+}
+
 /* Returns the axis of the data input over which a Gemm or MatMul sums. */
 static int find_reduced_axis(const laci_node *node, int weight, int rank) {
   if (node->op == &laci_op_gemm) {
@@ -130,19 +147,25 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
   if (reason) return reason;
   bool matrix = node->op == &laci_op_gemm || node->op == &laci_op_mat_mul;
   bool window = node->op == &laci_op_conv || node->op == &laci_op_conv_transpose;
-  if (!matrix && !window) return "its operator is not calibrated";
-  int port = find_weight_port(n, from);
+  bool recurrent = laci_node_is_recurrent(node);
+  if (!matrix && !window && !recurrent) return "its operator is not calibrated";
+  int port = recurrent ? find_port_of_stored(node, stored) : find_weight_port(n, from);
   if (port < 0) return "its weight is computed";
   bool direct = node->inputs[port] == stored->value;
   if (!direct && (window || stored->shape.rank != 2))
     return "its weight is computed from a stored one";
   if (matrix && stored->shape.rank != 2) return "its weight is more than one matrix";
-  int value = node->inputs[window ? 0 : 1 - port];
+  int value = find_data_value(n, from->node, port);
   if (value < 0 || n->constant[value]) return "its input does not depend on the network's inputs";
   if (n->refusal[value]) return n->refusal[value];
   if (!laci_dtype_is_float(n->graph.values[value].type.dtype) ||
       laci_network_value_bytes(n, value) == 0)
     return "it reads nothing, or no floats";
+  if (recurrent) {
+    *out = (laci_matrix_layer){
+        .layer = layer, .node = from->node, .stored = from->stored, .port = port, .value = value};
+    return laci_recurrent_layer_init(n, out);
+  }
   if (node->outputs[0] < 0 || !laci_shape_is_known(&n->graph.values[node->outputs[0]].type.shape))
     return "the shape of its output depends on data";
   *out = (laci_matrix_layer){.layer = layer,
@@ -160,6 +183,13 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
   out->columns = out->taps * out->channels;
   if (out->columns > INT32_MAX || out->rows > INT32_MAX) return "it is too large";
   return describe_layer_input(n, out, from);
+}
+
+uint64_t laci_matrix_layer_output_bytes(const laci_matrix_layer *l, const laci_network *n,
+                                        const laci_unfold *unfold) {
+  if (l->is_recurrent)
+    return laci_count_bytes_saturated(unfold->images * unfold->groups * l->rows, sizeof(float));
+  return laci_network_value_bytes(n, n->graph.nodes[l->node].outputs[0]);
 }
 
 /* ---- The stored weight ---- */

@@ -5,6 +5,7 @@
 
 #include "base/budget.h"
 #include "base/error.h"
+#include "calibrate/recurrent_in.h"
 #include "calibrate/workers_in.h"
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
@@ -15,6 +16,7 @@ typedef struct trial {
   const laci_walk_state *w;
   const laci_matrix_layer *layer;
   laci_part_engines workers[WEIGHTS];
+  laci_unfold unfold;     /* how the layer's inputs are taken from its input value in a batch */
   int shape_set;          /* index of the shape set of the batches that are run */
   const int64_t *batches; /* [n_workers] index of the batch that each worker (engine) runs */
   int64_t n_outputs;
@@ -25,29 +27,51 @@ typedef struct trial {
   lac_error *errors;
 } trial;
 
+/* Finds the part that computes the layer's output from the value that it reads. */
+static lac_status find_part_of_layer(const trial *t, laci_part *part, lac_error *err) {
+  const laci_graph *graph = &t->w->network->graph;
+  bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
+  if (!there) return laci_fail_memory(err, "a layer's outputs");
+  there[t->layer->value] = true;
+  int output = graph->nodes[t->layer->node].outputs[0];
+  lac_status st = laci_part_find_nodes(t->w->networks[t->shape_set], there, 1, &output, part, err);
+  part->product_only = t->layer->node;
+  laci_free(there);
+  return st;
+}
+
+/* Creates the engines for one of the weights, of which weights[layer->stored] are the bytes. */
+static lac_status create_engines_of_weight(trial *t, int i, const laci_part *part,
+                                           const uint8_t *const *weights, laci_budget *budget,
+                                           lac_error *err) {
+  const laci_walk_state *w = t->w;
+  const laci_network *network = w->networks[t->shape_set];
+  laci_graph *graph = NULL;
+  t->workers[i] =
+      (laci_part_engines){.n = w->n_workers, .budget = budget, .engine = w->samples->engine};
+  if (!t->layer->is_recurrent)
+    return laci_part_engines_create(network, part, weights, &t->workers[i], err);
+  lac_status st = laci_recurrent_build_product(network, t->layer, t->unfold.images,
+                                               weights[t->layer->stored], &graph, err);
+  return st ? st : laci_part_engines_create_for_graph(graph, &t->workers[i], err);
+}
+
 static lac_status create_trial_engines(trial *t, const uint8_t *const others[2], lac_error *err) {
   const laci_walk_state *w = t->w;
   const laci_graph *graph = &w->network->graph;
-  bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
   const uint8_t **weights = laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);
   laci_budget budget =
       w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
-  laci_part part;
-  lac_status st = there && weights ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
+  laci_part part = {.product_only = -1};
+  lac_status st = weights ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
   if (!st) {
-    there[t->layer->value] = true;
     memcpy(weights, w->weights[LACI_STREAM_DENSE], (size_t)graph->n_stored * sizeof *weights);
-    int output = graph->nodes[t->layer->node].outputs[0];
-    st = laci_part_find_nodes(w->networks[t->shape_set], there, 1, &output, &part, err);
-    part.product_only = t->layer->node;
+    if (!t->layer->is_recurrent) st = find_part_of_layer(t, &part, err);
   }
   for (int i = 0; i < WEIGHTS && !st; i++) {
     if (i > 0) weights[t->layer->stored] = others[i - 1];
-    t->workers[i] =
-        (laci_part_engines){.n = w->n_workers, .budget = &budget, .engine = w->samples->engine};
-    st = laci_part_engines_create(w->networks[t->shape_set], &part, weights, &t->workers[i], err);
+    st = create_engines_of_weight(t, i, &part, weights, &budget, err);
   }
-  laci_free(there);
   laci_free(weights);
   return st;
 }
@@ -55,9 +79,9 @@ static lac_status create_trial_engines(trial *t, const uint8_t *const others[2],
 static lac_status alloc_trial_buffers(trial *t, lac_error *err) {
   const laci_walk_state *w = t->w;
   size_t workers = (size_t)w->n_workers;
-  int output = w->network->graph.nodes[t->layer->node].outputs[0];
   size_t in = (size_t)laci_walk_largest_value_bytes(w, t->layer->value);
-  size_t out = (size_t)laci_network_value_bytes(w->networks[t->shape_set], output);
+  size_t out =
+      (size_t)laci_matrix_layer_output_bytes(t->layer, w->networks[t->shape_set], &t->unfold);
   t->n_outputs = (int64_t)(out / sizeof(float));
   t->in = laci_alloc(workers * LACI_STREAMS, sizeof *t->in);
   t->out = laci_alloc(workers * WEIGHTS, sizeof *t->out);
@@ -148,7 +172,8 @@ lac_status laci_walk_measure_layer_error(laci_walk_state *w, const laci_matrix_l
     trial t = {.w = w, .layer = layer, .shape_set = shape_set};
     const int64_t n = laci_walk_list_batches(w, shape_set, laci_walk_first_held_back(w), batches);
     if (n == 0) continue;
-    st = create_trial_engines(&t, others, err);
+    st = laci_walk_describe_layer_input(w, layer, shape_set, &t.unfold, err);
+    if (!st) st = create_trial_engines(&t, others, err);
     if (!st) st = alloc_trial_buffers(&t, err);
     if (!st) st = sum_errors_of_batches(&t, batches, n, errors, err);
     clear_trial(&t);

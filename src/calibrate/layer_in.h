@@ -28,6 +28,7 @@ typedef struct laci_matrix_layer {
                                             output channel to the next (k), and from an input
                                             channel to the next (c) */
   bool groups_along_c;
+  bool is_recurrent; /* the weight W or R of an LSTM, GRU or RNN (recurrent_in.h) */
   laci_unfold unfold;
 } laci_matrix_layer;
 
@@ -35,6 +36,10 @@ typedef struct laci_matrix_layer {
  * text, or one in the network's arena. Lack of memory is reported as such a text, too. */
 const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, laci_network *network,
                                    laci_matrix_layer *out);
+
+/** Returns the bytes of the layer's outputs in a batch whose inputs are unfolded so. */
+uint64_t laci_matrix_layer_output_bytes(const laci_matrix_layer *l, const laci_network *network,
+                                        const laci_unfold *unfold);
 
 /** The weight matrix of one convolution group, and its mask, both [rows, columns]. */
 typedef struct laci_group_matrix {

@@ -25,6 +25,8 @@ typedef struct laci_network {
                               graph can be run */
   const int *alias;        /* [n_values] the value that replaces each value: for a result of an
                               inlined If, the branch's result; NULL: no value is replaced */
+  int *states; /* [n_nodes] 1 + the value of the states that a recurrent node's steps begin with; 0:
+                  none was added (recurrent_in.h); NULL: no node has any */
   int64_t batch;
   laci_arena arena; /* memory of texts and of the arrays of parts */
 } laci_network;

@@ -26,7 +26,8 @@ static int find_stop_of_value(const laci_walk_plan *plan, int value) {
 
 static int compare_by_node(const void *a, const void *b) {
   const laci_matrix_layer *p = a, *q = b;
-  return (p->node > q->node) - (p->node < q->node);
+  if (p->node == q->node) return (p->port > q->port) - (p->port < q->port);
+  return p->node > q->node ? 1 : -1;
 }
 
 /* Lists the stops (values that layers read) in the order of their first layers, so that a value

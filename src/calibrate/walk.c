@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "calibrate/fit.h"
 #include "calibrate/forecast_in.h"
+#include "calibrate/recurrent_in.h"
 #include "calibrate/walk_in.h"
 #include "sparse/mask.h"
 
@@ -39,6 +40,20 @@ static void destroy_networks(laci_walk_state *w) {
   w->network = NULL;
 }
 
+/* Lists in nodes[] the recurrent nodes of which a layer is to be pruned, ascending. */
+static int list_recurrent_nodes(const laci_walk_state *w, int *nodes) {
+  const laci_graph *graph = w->analysis->graph;
+  int n = 0;
+  for (int at = 0; at < graph->n_nodes; at++) {
+    if (!laci_node_is_recurrent(&graph->nodes[at])) continue;
+    bool any = false;
+    for (int l = 0; l < w->analysis->n_layers && !any; l++)
+      any = w->analysis->layers[l].node == at && is_layer_to_be_pruned(w, l);
+    if (any) nodes[n++] = at;
+  }
+  return n;
+}
+
 /* Infers the network for every shape set that the samples have. */
 static lac_status create_network_of_each_shape_set(laci_walk_state *w, int64_t batch,
                                                    lac_error *err) {
@@ -47,8 +62,14 @@ static lac_status create_network_of_each_shape_set(laci_walk_state *w, int64_t b
   w->n_shape_sets = laci_calibration_count_shape_sets(w->samples);
   w->networks = laci_alloc((size_t)w->n_shape_sets, sizeof(laci_network *));
   lac_status st = w->networks ? LAC_OK : laci_fail_memory(err, "the sizes of values");
-  for (int shape_set = 0; shape_set < w->n_shape_sets && !st; shape_set++)
+  int *recurrent = laci_alloc((size_t)w->analysis->graph->n_nodes + 1, sizeof *recurrent);
+  if (!st && !recurrent) st = laci_fail_memory(err, "the sizes of values");
+  const int n = st ? 0 : list_recurrent_nodes(w, recurrent);
+  for (int shape_set = 0; shape_set < w->n_shape_sets && !st; shape_set++) {
     st = laci_network_create(&dense, w->samples, shape_set, batch, &w->networks[shape_set], err);
+    if (!st) st = laci_network_add_states(w->networks[shape_set], recurrent, n, err);
+  }
+  laci_free(recurrent);
   w->network = st ? NULL : w->networks[0];
   return st;
 }

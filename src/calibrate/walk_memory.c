@@ -53,6 +53,12 @@ static uint64_t bytes_of_sums(const laci_walk_state *w, const laci_stop *stop) {
   return bytes;
 }
 
+/* Returns the bytes of a layer's outputs in a batch, for the shape set in which they are most. */
+static uint64_t largest_output_bytes(const laci_walk_state *w, const laci_matrix_layer *l) {
+  if (l->is_recurrent) return laci_matrix_layer_output_bytes(l, w->network, &l->unfold);
+  return laci_walk_largest_value_bytes(w, w->network->graph.nodes[l->node].outputs[0]);
+}
+
 /* Returns the peak bytes of a layer's fit: the larger of its matrices during the fit and its
  * outputs while its error is measured. */
 static uint64_t bytes_of_layer_fit(const laci_walk_state *w, const laci_matrix_layer *l) {
@@ -69,8 +75,7 @@ static uint64_t bytes_of_layer_fit(const laci_walk_state *w, const laci_matrix_l
   uint64_t fits = matrices +
                   laci_count_bytes_saturated(laci_shape_count(&stored->shape), sizeof(double)) +
                   laci_fit_memory_bytes(&fit, w->options->score, threads);
-  int output = w->network->graph.nodes[l->node].outputs[0];
-  uint64_t judges = 3 * (laci_walk_largest_value_bytes(w, output) + stored->size_bytes) +
+  uint64_t judges = 3 * (largest_output_bytes(w, l) + stored->size_bytes) +
                     2 * laci_walk_largest_value_bytes(w, l->value);
   judges *= (uint64_t)w->n_workers;
   return (fits > judges ? fits : judges) + 2 * stored->size_bytes;

@@ -5,12 +5,11 @@
 #include "base/error.h"
 #include "engine/engine.h"
 
-lac_status laci_part_engines_create(const laci_network *network, const laci_part *part,
-                                    const uint8_t *const *weights, laci_part_engines *workers,
-                                    lac_error *err) {
+lac_status laci_part_engines_create_for_graph(laci_graph *graph, laci_part_engines *workers,
+                                              lac_error *err) {
+  workers->graph = graph;
   workers->engines = laci_alloc((size_t)workers->n, sizeof(laci_engine *));
   lac_status st = workers->engines ? LAC_OK : laci_fail_memory(err, "a part of the network");
-  if (!st) st = laci_part_build_graph(network, part, weights, &workers->graph, err);
   for (int worker = 0; worker < workers->n && !st; worker++) {
     laci_engine_options options = {
         .engine = workers->engine, .threads = 1, .dense_only = true, .budget = workers->budget};
@@ -18,6 +17,15 @@ lac_status laci_part_engines_create(const laci_network *network, const laci_part
   }
   if (st) laci_part_engines_clear(workers);
   return st;
+}
+
+lac_status laci_part_engines_create(const laci_network *network, const laci_part *part,
+                                    const uint8_t *const *weights, laci_part_engines *workers,
+                                    lac_error *err) {
+  laci_graph *graph = NULL;
+  lac_status st = laci_part_build_graph(network, part, weights, &graph, err);
+  if (st) *workers = (laci_part_engines){0};
+  return st ? st : laci_part_engines_create_for_graph(graph, workers, err);
 }
 
 void laci_part_engines_clear(laci_part_engines *workers) {

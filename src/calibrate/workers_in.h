@@ -27,6 +27,10 @@ LAC_MUST_CHECK lac_status laci_part_engines_create(const laci_network *network,
                                                    const laci_part *part,
                                                    const uint8_t *const *weights,
                                                    laci_part_engines *workers, lac_error *err);
+/** Creates engines of a graph in place of a part; takes the graph over, even if it fails. */
+LAC_MUST_CHECK lac_status laci_part_engines_create_for_graph(laci_graph *graph,
+                                                             laci_part_engines *workers,
+                                                             lac_error *err);
 void laci_part_engines_clear(laci_part_engines *workers); /* destroys the engines; zeroed is fine */
 
 /** Runs one batch on a worker (engine). inputs, outputs: addresses, in the order of the part's

@@ -540,6 +540,10 @@ static void internal_operators_survive_files_that_misuse_them(void **state) {
       "y = GatherGrad(x, i) input_shape=3,3 axis=9 domain=\"lacuna\"",
       "y = GatherGrad(x, i) input_shape=1,3 domain=\"lacuna\"",
       "y = SliceGrad(x) input_shape=2,3 starts=0,1 steps=1,1 domain=\"lacuna\"",
+      "y = RecurrentStates(x) domain=\"lacuna\"",
+      "y = RecurrentStates(r, s) domain=\"lacuna\"",
+      "y = RecurrentStates(r, _, i) domain=\"lacuna\"",
+      "y = RecurrentStates(r, _, x) domain=\"lacuna\"",
       "y = SoftmaxGrad(x, x) axes=1,0 domain=\"lacuna\"",
       "y = SoftmaxCrossEntropy(z, z) domain=\"lacuna\"",
       "y = SoftmaxCrossEntropyGrad(x, x, x) domain=\"lacuna\"",
@@ -553,9 +557,10 @@ static void internal_operators_survive_files_that_misuse_them(void **state) {
     lac_error err = {0};
     laci_graph *graph = NULL;
     laci_stepper *run = NULL;
-    (void)snprintf(net, sizeof net,
-                   "stored x 2x3\nstored s 3\nstored z 2x3x4\nstored i 2 i64 = 0 7\n%s\n",
-                   calls[at]);
+    (void)snprintf(
+        net, sizeof net,
+        "stored x 2x3\nstored s 3\nstored z 2x3x4\nstored r 2x1x3x4\nstored i 2 i64 = 0 7\n%s\n",
+        calls[at]);
     lac_status st = net_read(net, &graph, &err);
     if (!st) st = walk_open(graph, NULL, &run, &err);
     if (!st) st = walk_all(run, graph, &err);

@@ -90,6 +90,18 @@ static void quantization_follows_its_axis(void **state) {
 }
 
 static const op_case orders[] = {
+    {"states before the steps, of sequences of several lengths",
+     "stored y 3x1x2x1 = 1 2 3 4 5 6\nstored h 1x2x1 = 10 20\nstored l 2 i32 = 3 2\n"
+     "s = RecurrentStates(y, h, l) domain=\"lacuna\"\noutput s",
+     "s f32 3x2x1x1 = 10 20 1 2 3 0", NULL},
+    {"states before the steps, of both directions",
+     "stored y 2x2x1x1 = 1 2 3 4\n"
+     "s = RecurrentStates(y) direction=\"bidirectional\" domain=\"lacuna\"\noutput s",
+     "s f32 2x1x2x1 = 0 4 1 0", NULL},
+    {"states before the steps, backward, the batch first",
+     "stored y 1x2x1x2 = 1 2 3 4\nstored h 1x1x2 = 8 9\n"
+     "s = RecurrentStates(y, h) direction=\"reverse\" layout=1 domain=\"lacuna\"\noutput s",
+     "s f32 2x1x1x2 = 3 4 8 9", NULL},
     {"the two largest", X23 "stored k 1 i64 = 2\nv, i = TopK(x, k)\noutput v\noutput i",
      "v f32 2x2 = 3 2 6 5\ni i64 2x2 = 2 1 2 1", "a. . -> a. a."},
     {"the smallest, first of equal ones",
