@@ -24,9 +24,9 @@ LAC_MUST_CHECK lac_status laci_network_add_states(laci_network *network, const i
  * added. */
 int laci_network_states_of(const laci_network *network, int node);
 
-/** Describes a layer of a recurrent node: out->port is W or R. Returns NULL, or why it cannot be
+/** Describes a layer of a recurrent node: layer->port is W or R. Returns NULL, or why it cannot be
  * calibrated. */
-const char *laci_recurrent_layer_init(const laci_network *network, laci_matrix_layer *out);
+const char *laci_recurrent_layer_init(const laci_network *network, laci_matrix_layer *layer);
 
 /** Builds the graph of the layer's product alone: from its input in a batch of `images` positions
  * to y [images, groups * rows]. weight: bytes of the stored tensor; they must outlive the graph. */

@@ -44,10 +44,10 @@ lac_status laci_inflater_resume(const laci_zip *zip, const laci_zip_member *memb
   return LAC_OK;
 }
 
-void laci_inflater_destroy(laci_inflater *f) {
-  if (!f) return;
-  (void)inflateEnd(&f->stream);
-  laci_free(f);
+void laci_inflater_destroy(laci_inflater *inflater) {
+  if (!inflater) return;
+  (void)inflateEnd(&inflater->stream);
+  laci_free(inflater);
 }
 
 lac_status laci_inflater_save(const laci_inflater *f, laci_inflate_state *state, lac_error *err) {

@@ -37,12 +37,12 @@ void laci_inflater_destroy(laci_inflater *inflater); /* NULL is fine */
 
 /** Decompresses the next n bytes. *got: how many there are; fewer than n only at the end of the
  * stream, or where it is damaged. Fails as the reader does. */
-LAC_MUST_CHECK lac_status laci_inflater_read(laci_inflater *inflater, uint8_t *to, size_t n,
+LAC_MUST_CHECK lac_status laci_inflater_read(laci_inflater *from, uint8_t *to, size_t n,
                                              size_t *got, lac_error *err);
 
 /** Saves the state; laci_inflate_state_clear frees it. Fails LAC_NO_MEMORY. */
-LAC_MUST_CHECK lac_status laci_inflater_save(const laci_inflater *inflater,
-                                             laci_inflate_state *state, lac_error *err);
+LAC_MUST_CHECK lac_status laci_inflater_save(const laci_inflater *from, laci_inflate_state *state,
+                                             lac_error *err);
 void laci_inflate_state_clear(laci_inflate_state *state); /* a zero-initialized one is fine */
 
 /** Extends the checksum `crc` by n more bytes and returns the result. */
