@@ -21,11 +21,11 @@ INLINE __m256i keep_in_registers(__m256i sum) {
   return sum;
 }
 
-INLINE __m256i add_max_u8(__m256i sum, __m256i a, __m256i b) {
+INLINE __m256i accumulate_max_u8(__m256i sum, __m256i a, __m256i b) {
   return keep_in_registers(_mm256_add_epi32(sum, _mm256_sad_epu8(a, b)));
 }
 
-INLINE __m256i add_max_i16(__m256i sum, __m256i a, __m256i b) {
+INLINE __m256i accumulate_max_i16(__m256i sum, __m256i a, __m256i b) {
   const __m256i ones = _mm256_set1_epi16(1);
   return keep_in_registers(_mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_max_epi16(a, b), ones)));
 }
@@ -84,7 +84,8 @@ static void sum_single_columns(const laci_maxsum_job *job, const void *const *co
     __m256i sum[TILE_X] = {0};
     set_tile_columns(x, TILE_X, columns, j, n, job->first);
     for (size_t at = 0; at < job->rows; at += 32) {
-      for (int k = 0; k < TILE_X; k++) sum[k] = add_max_u8(sum[k], load(x[k] + at), (__m256i){0});
+      for (int k = 0; k < TILE_X; k++)
+        sum[k] = accumulate_max_u8(sum[k], load(x[k] + at), (__m256i){0});
     }
     _mm_storeu_si128((__m128i *)(void *)(sums + j), sums_of_lanes(sum));
   }
@@ -102,7 +103,7 @@ INLINE void compute_columns_of_bytes(const laci_maxsum_job *job, int j0, int n) 
     for (int j = 0; j < n; j += TILE_X) {
       __m128i sums[TILE_T];
       set_tile_columns(x, TILE_X, job->x + j0, j, n, job->first);
-      compute_table_tile(t, x, job->rows, add_max_u8, sums);
+      compute_table_tile(t, x, job->rows, accumulate_max_u8, sums);
       __m128i x_sum = _mm_loadu_si128((const __m128i *)(const void *)(x_sums + j));
       int32_t *out = job->out + (size_t)i * job->out_stride + (size_t)(j0 + j);
       for (int k = 0; k < nt; k++) {
@@ -127,7 +128,7 @@ void laci_maxsum_i16_avx2(const laci_maxsum_job *job) {
     for (int j = 0; j < job->nx; j += TILE_X) {
       __m128i sums[TILE_T];
       set_tile_columns(x, TILE_X, job->x, j, job->nx, 2 * job->first);
-      compute_table_tile(t, x, 2 * job->rows, add_max_i16, sums);
+      compute_table_tile(t, x, 2 * job->rows, accumulate_max_i16, sums);
       int32_t *out = job->out + (size_t)i * job->out_stride + (size_t)j;
       for (int k = 0; k < smaller_of(TILE_T, job->nt - i); k++) {
         write_table_row(out + (size_t)k * job->out_stride, job->nx - j, sums[k], job->adds);

@@ -18,11 +18,11 @@ INLINE __m512i keep_in_registers(__m512i sum) {
   return sum;
 }
 
-INLINE __m512i add_max_u8(__m512i sum, __m512i a, __m512i b) {
+INLINE __m512i accumulate_max_u8(__m512i sum, __m512i a, __m512i b) {
   return keep_in_registers(_mm512_dpbusd_epi32(sum, _mm512_max_epu8(a, b), _mm512_set1_epi8(1)));
 }
 
-INLINE __m512i add_max_i16(__m512i sum, __m512i a, __m512i b) {
+INLINE __m512i accumulate_max_i16(__m512i sum, __m512i a, __m512i b) {
   return keep_in_registers(_mm512_dpwssd_epi32(sum, _mm512_max_epi16(a, b), _mm512_set1_epi16(1)));
 }
 
@@ -102,6 +102,10 @@ INLINE void compute_all_tiles(const laci_maxsum_job *job, size_t size, step *add
   }
 }
 
-void laci_maxsum_u8_avx512(const laci_maxsum_job *job) { compute_all_tiles(job, 1, add_max_u8); }
+void laci_maxsum_u8_avx512(const laci_maxsum_job *job) {
+  compute_all_tiles(job, 1, accumulate_max_u8);
+}
 
-void laci_maxsum_i16_avx512(const laci_maxsum_job *job) { compute_all_tiles(job, 2, add_max_i16); }
+void laci_maxsum_i16_avx512(const laci_maxsum_job *job) {
+  compute_all_tiles(job, 2, accumulate_max_i16);
+}

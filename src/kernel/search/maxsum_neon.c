@@ -15,8 +15,8 @@ enum { TILE = 4, STEP_BYTES = 16, MOST_BYTES = 128 * STEP_BYTES };
 INLINE int smaller_of(int a, int b) { return a < b ? a : b; }
 
 /* Adds the tile's sums over at most MOST_BYTES of every column. */
-INLINE void add_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE], size_t bytes,
-                   int32_t out[TILE][TILE]) {
+INLINE void add_tile_sums_u8(const uint8_t *const t[TILE], const uint8_t *const x[TILE],
+                             size_t bytes, int32_t out[TILE][TILE]) {
   uint16x8_t sum[TILE][TILE];
   for (int i = 0; i < TILE; i++) {
     for (int j = 0; j < TILE; j++) sum[i][j] = vdupq_n_u16(0);
@@ -42,7 +42,7 @@ INLINE void compute_table_tile_u8(const uint8_t *const t[TILE], const uint8_t *c
       a[i] = t[i] + at;
       b[i] = x[i] + at;
     }
-    add_u8(a, b, bytes - at < MOST_BYTES ? bytes - at : MOST_BYTES, out);
+    add_tile_sums_u8(a, b, bytes - at < MOST_BYTES ? bytes - at : MOST_BYTES, out);
   }
 }
 

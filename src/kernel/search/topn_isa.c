@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * topn.h for every instruction set that has vectors: the build compiles this once for each
  * (variants.h). It begins with what differs between them: the type `lanes`, load, store and
- * set_zero, max and min of both element types, and sums of lanes (add_u8, add_i16 into 32 bits or
- * more, sum_lanes).
+ * set_zero, max and min of both element types, and sums of lanes (accumulate_u8, accumulate_i16
+ * into 32 bits or more, sum_lanes).
  *
  * The n places are registers if n is known at compile time, which it is up to 8. The most frequent
  * cases have their own code: the second largest of three columns (the value of a place under 2:4)
@@ -23,11 +23,11 @@ static inline lanes min_u8(lanes a, lanes b) { return _mm512_min_epu8(a, b); }
 static inline lanes max_i16(lanes a, lanes b) { return _mm512_max_epi16(a, b); }
 static inline lanes min_i16(lanes a, lanes b) { return _mm512_min_epi16(a, b); }
 
-static inline lanes add_u8(lanes sums, lanes v) {
+static inline lanes accumulate_u8(lanes sums, lanes v) {
   return _mm512_add_epi32(sums, _mm512_sad_epu8(v, _mm512_setzero_si512()));
 }
 
-static inline lanes add_i16(lanes sums, lanes v) {
+static inline lanes accumulate_i16(lanes sums, lanes v) {
   return _mm512_dpwssd_epi32(sums, v, _mm512_set1_epi16(1));
 }
 
@@ -54,11 +54,11 @@ static inline lanes min_u8(lanes a, lanes b) { return _mm256_min_epu8(a, b); }
 static inline lanes max_i16(lanes a, lanes b) { return _mm256_max_epi16(a, b); }
 static inline lanes min_i16(lanes a, lanes b) { return _mm256_min_epi16(a, b); }
 
-static inline lanes add_u8(lanes sums, lanes v) {
+static inline lanes accumulate_u8(lanes sums, lanes v) {
   return _mm256_add_epi32(sums, _mm256_sad_epu8(v, _mm256_setzero_si256()));
 }
 
-static inline lanes add_i16(lanes sums, lanes v) {
+static inline lanes accumulate_i16(lanes sums, lanes v) {
   return _mm256_add_epi32(sums, _mm256_madd_epi16(v, _mm256_set1_epi16(1)));
 }
 
@@ -93,11 +93,11 @@ static inline lanes min_i16(lanes a, lanes b) {
   return vreinterpretq_u8_s16(vminq_s16(as_words(a), as_words(b)));
 }
 
-static inline lanes add_u8(lanes sums, lanes v) {
+static inline lanes accumulate_u8(lanes sums, lanes v) {
   return vreinterpretq_u8_u32(vpadalq_u16(as_u32(sums), vpaddlq_u8(v)));
 }
 
-static inline lanes add_i16(lanes sums, lanes v) {
+static inline lanes accumulate_i16(lanes sums, lanes v) {
   return vreinterpretq_u8_u32(vpadalq_u16(as_u32(sums), vreinterpretq_u16_u8(v)));
 }
 
@@ -227,8 +227,8 @@ INLINE int64_t sum_n_largest_of_type(const element_operations *k, const void *co
   }
 }
 
-static const element_operations kind_u8 = {max_u8, min_u8, add_u8},
-                                kind_i16 = {max_i16, min_i16, add_i16};
+static const element_operations kind_u8 = {max_u8, min_u8, accumulate_u8},
+                                kind_i16 = {max_i16, min_i16, accumulate_i16};
 
 void LACI_VARIANT(laci_nth_largest)(laci_number number, const void *const *columns, int n_columns,
                                     int n, size_t rows, void *out) {

@@ -451,8 +451,8 @@ INLINE void multiply_rows_of_places(const job *j, batch b, int64_t first, int64_
   }
 }
 
-INLINE void multiply_by_n_vectors(job *j, laci_sparse_values values, bool pairs, int64_t first,
-                                  int64_t last) {
+INLINE void multiply_for_vector_count(job *j, laci_sparse_values values, bool pairs, int64_t first,
+                                      int64_t last) {
   enum { ONE = SUMS_AT_ONCE < 8 ? SUMS_AT_ONCE : 8, TWO = SUMS_AT_ONCE / 2, FOUR = TWO / 2 };
   copy_last_columns_padded(j, values);
   switch (j->v->n_x) {
@@ -463,11 +463,13 @@ INLINE void multiply_by_n_vectors(job *j, laci_sparse_values values, bool pairs,
   }
 }
 
-INLINE void multiply_by_type(job *j, bool pairs, int64_t first, int64_t last) {
+INLINE void multiply_for_value_type(job *j, bool pairs, int64_t first, int64_t last) {
   switch (j->w->values) {
-    case LACI_SPARSE_F32: multiply_by_n_vectors(j, LACI_SPARSE_F32, pairs, first, last); break;
-    case LACI_SPARSE_BF16: multiply_by_n_vectors(j, LACI_SPARSE_BF16, pairs, first, last); break;
-    case LACI_SPARSE_S8: multiply_by_n_vectors(j, LACI_SPARSE_S8, pairs, first, last); break;
+    case LACI_SPARSE_F32: multiply_for_vector_count(j, LACI_SPARSE_F32, pairs, first, last); break;
+    case LACI_SPARSE_BF16:
+      multiply_for_vector_count(j, LACI_SPARSE_BF16, pairs, first, last);
+      break;
+    case LACI_SPARSE_S8: multiply_for_vector_count(j, LACI_SPARSE_S8, pairs, first, last); break;
   }
 }
 
@@ -475,6 +477,6 @@ void LACI_VARIANT(laci_sparse_rows_multiply)(const laci_sparse_rows *w,
                                              const laci_sparse_vectors *v, int64_t first,
                                              int64_t last) {
   job j = {.w = w, .v = v};
-  if (w->pairs) multiply_by_type(&j, true, first, last);
-  else multiply_by_type(&j, false, first, last);
+  if (w->pairs) multiply_for_value_type(&j, true, first, last);
+  else multiply_for_value_type(&j, false, first, last);
 }

@@ -74,7 +74,7 @@ static void error_gradient_range(int64_t begin, int64_t end, void *context) {
 }
 
 /* Runs the gradient of the squared error. step->tensors: x, target t, d loss, d x */
-static lac_status run_error_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
+static lac_status run_squared_error_gradient(laci_net *net, laci_net_step *step, lac_error *err) {
   const error_step *s = step->context;
   error_work w = {.s = s,
                   .x = laci_net_tensor_data(net, step->tensors[0]),
@@ -91,7 +91,8 @@ static lac_status run_error_gradient(laci_net *net, laci_net_step *step, lac_err
 
 /** Reads the value x and its target t, both in the layout of x, as bf16 or f32, into tensors[0] and
  * tensors[1]. first: the node's input that is x. */
-static error_step *read_operands(laci_net *net, const laci_node *node, int first, int tensors[2]) {
+static error_step *read_value_and_target(laci_net *net, const laci_node *node, int first,
+                                         int tensors[2]) {
   int x = laci_net_read_value(net, node->inputs[first]);
   if (x < 0) return NULL;
   laci_element dt =
@@ -123,11 +124,11 @@ static void set_error_step_report(laci_net *net, const laci_fused *fused, laci_n
   laci_net_bind_value(net, fused->output, step->shown);
 }
 
-static void lower_error(laci_net *net, const laci_fused *fused) {
+static void lower_squared_error(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   int tensors[3];
-  error_step *s = read_operands(net, node, 0, tensors);
+  error_step *s = read_value_and_target(net, node, 0, tensors);
   laci_layout *md = s ? laci_net_dense_layout(net, y, LACI_ELEMENT_F32) : NULL;
   if (!md) return;
   tensors[2] = laci_net_new_result(net, y, LACI_ELEMENT_F32, md);
@@ -136,23 +137,23 @@ static void lower_error(laci_net *net, const laci_fused *fused) {
                         laci_net_step_add_code(net, node, run_squared_error, 3, tensors), s);
 }
 
-static void lower_error_gradient(laci_net *net, const laci_fused *fused) {
+static void lower_squared_error_gradient(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int tensors[4];
-  error_step *s = read_operands(net, node, 1, tensors);
+  error_step *s = read_value_and_target(net, node, 1, tensors);
   if (!s) return;
   tensors[2] =
       laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
   tensors[3] = laci_net_new_result_like(net, tensors[1], tensors[1] != tensors[0]);
-  set_error_step_report(net, fused,
-                        laci_net_step_add_code(net, node, run_error_gradient, 4, tensors), s);
+  set_error_step_report(
+      net, fused, laci_net_step_add_code(net, node, run_squared_error_gradient, 4, tensors), s);
 }
 
 const laci_implementation laci_implementations_squared_error[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_error},
+    {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_squared_error},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_squared_error_grad[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_error_gradient},
+    {"our kernel", LACI_FUSIBLE_NOTHING, NULL, lower_squared_error_gradient},
     {.name = NULL},
 };

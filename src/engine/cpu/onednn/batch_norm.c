@@ -16,7 +16,7 @@ static int output_or_none(const laci_node *node, int port) {
 /* ---- By statistics that are constants ---- */
 
 /** Writes the tensors of mean, variance, scale and shift, in that order, as weights. */
-static void read_norm_parameters(laci_net *net, const laci_node *node, int tensors[4]) {
+static void make_norm_parameter_tensors(laci_net *net, const laci_node *node, int tensors[4]) {
   static const int ports[] = {3, 4, 1, 2};
   for (int at = 0; at < 4; at++) {
     int value = node->inputs[ports[at]];
@@ -35,7 +35,7 @@ void laci_lower_norm_constant(laci_net *net, const laci_fused *fused) {
   int flags = LACI_NORM_GIVEN | (relu ? LACI_NORM_RELU : 0);
   int from = laci_net_make_whole_tensor(net, laci_net_read_value(net, node->inputs[0])),
       to = laci_net_new_result_like(net, from, true);
-  read_norm_parameters(net, node, p);
+  make_norm_parameter_tensors(net, node, p);
   if (net->plan.status) return;
   lac_status st = laci_primitive_describe_batch_norm(
       &pd, net->onednn, net->tensors[from].md, laci_node_float(node, "epsilon", 1e-5f), flags);

@@ -95,7 +95,8 @@ bool laci_plan_read_recurrent(const laci_cpu_plan *plan, const laci_node *node,
 /* ---- Bounds ---- */
 
 /** Returns the bound of the product of a weight with a vector of numbers of magnitude up to x. */
-static double product_bound(laci_cpu_plan *plan, const double *bounds, int weight, double x) {
+static double bound_of_state_product(laci_cpu_plan *plan, const double *bounds, int weight,
+                                     double x) {
   const int64_t length = laci_plan_shape(plan, weight)->dims[2];
   const laci_finite_rows rows = {.inner = 1, .length = length};
   if (laci_plan_is_constant(plan, weight)) {
@@ -117,9 +118,9 @@ double laci_plan_recurrent_bound(laci_cpu_plan *plan, const double *bounds, cons
   const double h = fmax(1, operands[LACI_RECURRENT_INITIAL_H]);
   const double c =
       r->kind == LACI_RECURRENT_LSTM ? operands[LACI_RECURRENT_INITIAL_C] + (double)r->time : 0;
-  const double sum =
-      product_bound(plan, bounds, node->inputs[LACI_RECURRENT_W], operands[LACI_RECURRENT_X]) +
-      product_bound(plan, bounds, node->inputs[LACI_RECURRENT_R], h) +
-      2 * operands[LACI_RECURRENT_BIAS] + operands[LACI_RECURRENT_PEEPHOLE] * c;
+  const double sum = bound_of_state_product(plan, bounds, node->inputs[LACI_RECURRENT_W],
+                                            operands[LACI_RECURRENT_X]) +
+                     bound_of_state_product(plan, bounds, node->inputs[LACI_RECURRENT_R], h) +
+                     2 * operands[LACI_RECURRENT_BIAS] + operands[LACI_RECURRENT_PEEPHOLE] * c;
   return sum < LACI_FINITE_BOUND ? fmax(h, c) : INFINITY;
 }

@@ -146,7 +146,7 @@ bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_na
 }
 
 /** Reads the window of an average pool. False: it is none, or cannot be described. */
-static bool read_average_window(const laci_net *net, const laci_node *node, laci_window *w) {
+static bool read_average_pool_window(const laci_net *net, const laci_node *node, laci_window *w) {
   const laci_shape *in = laci_plan_shape(&net->plan, node->inputs[0]);
   if (in->rank != 4) return false;
   if (node->op == &laci_op_average_pool) {
@@ -167,7 +167,7 @@ bool laci_native_find_int8_average_pool(laci_net *net, const laci_fused *fused,
   if (!pool || fused->n_posts > 0 || !laci_plan_has_elements(plan, node)) return false;
   const laci_fused *after = laci_native_quantization_after(plan, fused->output);
   const laci_fake_quantized *x = laci_plan_quantization_of(plan, node->inputs[0]);
-  if (!after || !x || !read_average_window(net, node, &w)) return false;
+  if (!after || !x || !read_average_pool_window(net, node, &w)) return false;
   const laci_shape *in = laci_plan_shape(plan, node->inputs[0]);
   *layer = (laci_native_layer){.fused = fused,
                                .kind = LACI_NATIVE_POOL,

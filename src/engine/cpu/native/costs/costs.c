@@ -47,7 +47,7 @@ static int count_missing_words(const char *of, const char *in) {
   return n_missing;
 }
 
-static int count_differences(const laci_cost_processor *a, const laci_cost_processor *b) {
+static int count_processor_differences(const laci_cost_processor *a, const laci_cost_processor *b) {
   return count_missing_words(a->instructions, b->instructions) +
          count_missing_words(b->instructions, a->instructions);
 }
@@ -56,7 +56,7 @@ static int count_differences(const laci_cost_processor *a, const laci_cost_proce
  * differ in their extensions. */
 static bool is_same_processor(const laci_cost_processor *a, const laci_cost_processor *b) {
   return strcmp(a->vendor, b->vendor) == 0 && a->family == b->family &&
-         has_same_instructions(a, b) && count_differences(a, b) == 0;
+         has_same_instructions(a, b) && count_processor_differences(a, b) == 0;
 }
 
 static int rate_similarity(const laci_cost_processor *a, const laci_cost_processor *b) {
@@ -64,7 +64,7 @@ static int rate_similarity(const laci_cost_processor *a, const laci_cost_process
   const bool code = has_same_instructions(a, b);
   const bool vendor = code && strcmp(a->vendor, b->vendor) == 0;
   return code * CODE + vendor * VENDOR + (vendor && a->family == b->family) * FAMILY -
-         count_differences(a, b);
+         count_processor_differences(a, b);
 }
 
 /** Returns the table, among those that have the section, of the processor nearest to this one;

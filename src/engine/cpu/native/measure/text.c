@@ -38,8 +38,8 @@ static void describe_processor(laci_cost_processor *of) {
 
 /** Writes "dense 5 % (8 %)": the median error of estimates by the new table, and in brackets by the
  * table from which the fit began. */
-static void write_errors(const laci_measured *m, const laci_cost_table *before,
-                         const laci_cost_table *table, char *text, size_t size) {
+static void write_median_errors(const laci_measured *m, const laci_cost_table *before,
+                                const laci_cost_table *table, char *text, size_t size) {
   enum { PERCENT = 100 };
   size_t used = strlen(text);
   const char *between = "";
@@ -68,7 +68,7 @@ lac_status laci_measured_write_table(const laci_measured *m, int n_runs, char **
                  "How far estimates are from times in the middle (by %s, where this began):\n",
                  table.of.machine, table.of.instructions, table.of.date, m->n, n_runs,
                  before->name);
-  write_errors(m, before, &table, head, sizeof head);
+  write_median_errors(m, before, &table, head, sizeof head);
   laci_log(LAC_LOG_INFO, "%s", head);
   *text = laci_cost_table_text(&table, head);
   return *text ? LAC_OK : laci_fail_memory(err, "a table of costs");
