@@ -63,7 +63,8 @@ static bool has_known_shapes(const laci_coupling *c) {
   return true;
 }
 
-/** Did couple describe every connected input that could follow channels? */
+/** Did the operator's function `couple` describe every connected input that could follow
+ * channels? */
 static bool has_described_all_inputs(const laci_coupling *c) {
   const laci_node *node = c->node;
   bool any = false, missed = false;

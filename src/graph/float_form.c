@@ -33,8 +33,8 @@ typedef struct builder {
   size_t n_nodes, node_capacity, n_values, value_capacity;
   counterpart *counterparts; /* [n_values of graph] the floats that each value of integers stands
                                 for */
-  int *place;                /* [n_nodes of graph] index of the last of the new nodes that each node
-                                became */
+  int *place;                /* [n_nodes of graph] index of the last of the new nodes into which
+                                each node was rewritten */
   bool failed;               /* an allocation failed, and the form is incomplete */
 } builder;
 
@@ -621,7 +621,7 @@ lac_status laci_graph_make_float_form(laci_arena *arena, const laci_graph *graph
   return LAC_OK;
 }
 
-/* All new nodes that a node became have its name: the same pointer. */
+/* All nodes into which a node was rewritten have its name, with the same pointer. */
 int laci_float_form_find_original_node(const laci_graph *graph, const laci_node *node, int *from) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const int at = (*from + n) % graph->n_nodes;

@@ -23,7 +23,8 @@ static lac_status check_shape_is_known(const laci_gradient_builder *b, const cha
   return laci_fail(b->err, LAC_INTERNAL, "%s: the shape of its gradient is not known", name);
 }
 
-/** The function for laci_gradient_builder.add_node. */
+/** Adds a node and infers the types of its outputs: the function in
+ * laci_gradient_builder.add_node. */
 static lac_status add_and_infer_node(laci_gradient_builder *b, const laci_node *node) {
   int id;
   lac_status st = laci_graph_add_node(b->graph, node, &id, b->err);

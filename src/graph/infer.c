@@ -157,7 +157,8 @@ static int64_t new_symbolic_element(const laci_eval *eval) {
   return laci_element_from_size(laci_graph_add_symbol(eval->owner));
 }
 
-/** The arguments for infer and eval of one node; all arrays are in one allocation. */
+/** The arguments for the functions `infer` and `eval` of one node's operator; all arrays are in one
+ * allocation. */
 typedef struct node_view {
   const laci_type **in;
   const laci_buf **known;

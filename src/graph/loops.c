@@ -40,8 +40,8 @@ void laci_loops_make_changing_sizes_unknown(const laci_loops *loops, laci_graph 
   }
 }
 
-/** Marks axes of the carried value `in` whose size differs from that of `out`, its value after the
- * iteration. Returns false where nothing changed. */
+/** Marks the axes of the carried value `in` whose size differs in `out`, the same value after the
+ * iteration. Returns false if no more axes were marked. */
 static bool mark_changing_axes(laci_loops *loops, const laci_graph *graph, int in, int out,
                                bool last) {
   const laci_shape *a = &graph->values[in].type.shape, *b = NULL;

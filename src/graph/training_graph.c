@@ -23,10 +23,11 @@ typedef struct job {
   const laci_graph *model;
   const laci_training_options *options;
   laci_training_graph *to;
-  laci_training_role *roles; /* [model's stored] the role of each stored tensor */
-  bool *needed;              /* [model's nodes] the outputs of the training graph depend on the
-                                node */
-  bool *from_image;          /* [model's values] is the value computed from the image? */
+  laci_training_role *roles; /* [number of the model's stored tensors] the role of each of them */
+  bool *needed;              /* [number of the model's nodes] do outputs of the training graph
+                                depend on the node? */
+  bool *from_image;          /* [number of the model's values] is the value computed from the
+                                image? */
   /* [model's values] index of the value in the new graph; -1: not there */
   int *value_of;
   /* [model's stored] value of the running statistic after the nodes added so far; -1: none */

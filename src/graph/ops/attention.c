@@ -153,7 +153,8 @@ static double dot_product(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-/** Replaces row by softmax(row); by zeros if the query attends to no key (seen is false). */
+/** Replaces a row of scores by its softmax; by zeros if the query attends to no key (seen is
+ * false). */
 static void softmax_row(double *row, int64_t n, bool seen) {
   double largest = -INFINITY, sum = 0;
   for (int64_t i = 0; i < n; i++) largest = fmax(largest, row[i]);
@@ -194,7 +195,7 @@ static void attend_query_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Writes past and new rows, concatenated, to an output. */
+/** Writes the past and the new rows of keys (or values), one after the other, to an output. */
 static void write_past_and_new_rows(const job *j, int port, laci_buf *out) {
   const heads *h = port == K ? &j->k : &j->v;
   for (int64_t row = 0; out && row < h->batch * h->heads * j->total; row++) {
@@ -255,7 +256,7 @@ static lac_status eval(laci_eval *eval) {
 
 /* ---- Coupling ---- */
 
-/** Returns the axis of tokens; the last axis has the channels. */
+/** Returns the axis of tokens of an operand, whose last axis has the channels. */
 static int tokens_axis(const laci_shape *x) { return x->rank - 2; }
 
 /** Couples the channels of two operands, within each head where heads share an axis with

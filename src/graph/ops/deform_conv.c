@@ -104,7 +104,7 @@ typedef struct job {
   int64_t channels, height, width, out, out_height, out_width, kernel_height, kernel_width;
 } job;
 
-/** Returns one element of a channel; 0 outside. */
+/** Returns one element of a channel; 0 outside of the image. */
 static double read_element(const job *j, const double *x, double h, double w) {
   bool inside = h >= 0 && h < (double)j->height && w >= 0 && w < (double)j->width;
   return inside ? x[laci_clamp_to_int64(h) * j->width + laci_clamp_to_int64(w)] : 0;

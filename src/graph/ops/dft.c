@@ -68,8 +68,9 @@ typedef struct job {
   int64_t inner, n_in, n_out, parts_in, parts_out;
 } job;
 
-/** Returns the real (part 0) or imaginary part (1) of element n of a line. Beyond the signal it is
- * 0. In the second half of a one-sided spectrum, it is the conjugate of the mirrored element. */
+/** Returns the real part (part 0) or the imaginary part (part 1) of element n of a signal. Beyond
+ * the signal it is 0. In the second half of a one-sided spectrum, it is the conjugate of the
+ * mirrored element. */
 static double read_signal_element(const job *j, int64_t first, int64_t n, int part) {
   bool mirrored = j->p.inverse && j->p.onesided && n > j->p.length / 2;
   if (mirrored) n = j->p.length - n;

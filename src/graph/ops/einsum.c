@@ -32,8 +32,8 @@ static bool append_index_of_axis(term *t, int index) {
   return true;
 }
 
-/** Reads one term up to ',', '-' or the end. rank -1: "..." stands for n_dots axes. *rest is moved
- * past the term. */
+/** Reads one term of the equation, up to ',', '-' or the end. rank -1: "..." stands for n_dots
+ * axes. *rest is moved past the term. */
 static bool parse_term(const char **rest, int rank, int n_dots, term *t) {
   int n_letters = 0;
   for (const char *c = *rest; *c && *c != ',' && *c != '-'; c++)
@@ -163,7 +163,7 @@ typedef struct job {
   /* sizes of the loops: first over the output's axes, then over the summed indices */
   int64_t size[N_INDICES];
   int64_t stride[MAX_OPERANDS][N_INDICES];
-  int64_t n_terms; /* products in one sum */
+  int64_t n_terms; /* number of products that are summed for one result */
 } job;
 
 static void plan_loops(const equation *e, const int64_t *size, job *j) {
@@ -313,7 +313,8 @@ static void write_term_as_letters(equation_text *t, const term *from,
   for (int at = 0; at < from->n; at++) t->s[t->n++] = letters[from->index[at]];
 }
 
-/** Chooses a letter for each index that occurs. Returns false where there are too many. */
+/** Chooses a letter for each index that occurs in the equation. Returns false if there are more
+ * indices than letters. */
 static bool assign_letters_to_indices(const equation *e, char letters[N_INDICES]) {
   bool used[N_INDICES] = {false};
   for (int k = 0; k < e->n_in; k++) {

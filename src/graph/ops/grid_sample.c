@@ -46,7 +46,8 @@ typedef struct job {
   int64_t spatial, places, channels;
 } job;
 
-/** The neighbours along one axis and their weights; position -1: no element. */
+/** The neighbours of a coordinate along one axis, and their weights; position -1: there is no
+ * element. */
 typedef struct taps {
   int n;
   int64_t at[MAX_TAPS];
@@ -61,7 +62,8 @@ static double reflect_position(double x, double low, double high) {
   return from_low ? low + rest : high - rest;
 }
 
-/** Returns the element that is read for position `at` of an axis, or -1. */
+/** Returns the index of the element that is read for position `at` of an axis; -1: there is
+ * none. */
 static int64_t find_source_index(const job *j, double at, int64_t size) {
   double last = (double)(size - 1);
   double low = j->corners ? 0 : -0.5, high = j->corners ? last : last + 0.5;

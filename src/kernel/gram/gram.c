@@ -159,8 +159,9 @@ typedef struct mirror {
 static void copy_upper_rows_to_lower(int64_t begin, int64_t end, void *context) {
   const mirror *m = context;
   const int64_t n = m->columns;
-  for (int64_t from = 0; from < laci_min(end * TILE, n); from += TILE) { /* block by block, which
-                                                                            stays in the cache */
+  for (int64_t from = 0; from < laci_min(end * TILE, n); from += TILE) { /* one block of columns at
+                                                                            a time, which stays in
+                                                                            the cache */
     for (int64_t i = begin * TILE; i < laci_min(end * TILE, n); i++) {
       for (int64_t j = from; j < laci_min(from + TILE, i); j++) m->h[i * n + j] = m->h[j * n + i];
     }

@@ -575,7 +575,8 @@ INLINE void sum_remaining_lanes(const groups *g, const float *x, const int n_gro
   sum_channel_groups(g, x, n_groups, 1, to);
 }
 
-/* Computes the sums of all output channels for one point. */
+/* Multiplies the transformed input at one point by the weights, and sums over sources, for all
+ * output channels. */
 static void multiply_weights_of_point(const groups *point, int64_t n_lanes, int64_t n_groups,
                                       const float *x, float *y) {
   const int64_t whole = n_lanes / (AT_ONCE * WIDTH) * AT_ONCE * WIDTH;

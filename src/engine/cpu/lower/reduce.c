@@ -159,7 +159,7 @@ typedef struct extremes {
 typedef struct extremes_work {
   const extremes *e;
   const float *x;
-  float *parts; /* [outer, n_parts, inner] results of the parts */
+  float *parts; /* [outer, n_parts, inner] the extreme of each part of the n elements */
   float *y;
 } extremes_work;
 

@@ -255,7 +255,7 @@ typedef struct places {
   int64_t image, channel, row, pixel, together;
 } places;
 
-/** The result of one convolution. */
+/** The result of one of the convolutions, which is interleaved with the others. */
 typedef struct source {
   phases axis[AXES];
   places at;

@@ -51,7 +51,8 @@ LAC_MUST_CHECK lac_status laci_quantized_eval(laci_eval *eval);
  * output channels. */
 lac_status laci_quantized_couple_product(const laci_graph *graph, const laci_node *node,
                                          laci_coupling *c);
-/** Couples an operator whose scales and zero points are numbers. */
+/** Ties the channel orders (coupling.h) of an operator whose scales and zero points are single
+ * numbers. */
 lac_status laci_quantized_couple_orders(const laci_graph *graph, const laci_node *node,
                                         laci_coupling *c);
 /** Describes operand b as a weight: of a convolution (k_axis 0), which may have groups, or of a

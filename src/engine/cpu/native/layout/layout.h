@@ -98,7 +98,7 @@ int laci_native_read_as_hwc16n(laci_net *net, int value);
  * nothing. -1: there is none. */
 int laci_native_find_same_rows(const laci_cpu_plan *plan, int value);
 /** Sets images[v] for each value v that a layer reads or writes as images of a convolution.
- * chosen_alone: that a chosen layer does. */
+ * chosen_alone: only chosen layers count. */
 void laci_native_mark_images(const laci_net *net, bool chosen_alone, bool *images);
 
 /* ---- norm.c ---- */
