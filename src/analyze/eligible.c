@@ -13,6 +13,7 @@
 #include "analyze/tracks_in.h"
 #include "base/error.h"
 #include "base/plural.h"
+#include "graph/copies.h"
 #include "graph/content.h"
 #include "graph/graph.h"
 #include "graph/op.h"
@@ -49,7 +50,8 @@ static bool can_mask_dtype(lac_dtype dtype) {
 /* Is it a layer of LSTM, GRU or RNN? No runtime runs these sparse: they are pruned on request. */
 static bool is_recurrent_layer(const laci_analysis *analysis, const laci_layer *layer) {
   const laci_op *op = analysis->graph->nodes[layer->node].op;
-  return op == &laci_op_lstm || op == &laci_op_gru || op == &laci_op_rnn;
+  return op == &laci_op_lstm || op == &laci_op_gru || op == &laci_op_rnn ||
+         op == &laci_op_ms_dynamic_quantize_lstm;
 }
 
 static const char *find_size_objection(laci_analysis *analysis, laci_layer *layer,
@@ -136,6 +138,13 @@ static int count_reads_of_value(const laci_node *node, int value) {
   return n;
 }
 
+/* Does the node quantize the value, or pass its integers on to a DequantizeLinear? */
+static bool is_step_of_quantization(const laci_graph *graph, const laci_node *node, int value) {
+  if (node->n_inputs < 1 || node->inputs[0] != value) return false;
+  if (laci_node_is(node, "QuantizeLinear") || laci_is_clip_of_integers(graph, node)) return true;
+  return laci_is_quantized_integer(graph, value) && laci_is_copy(graph, node);
+}
+
 /* Checks all readers of the values between the stored tensor and this layer: each must be a layer
  * with the same tensor, or a node on the path to one. Returns the reason if not. */
 static const char *find_reader_objection(laci_analysis *analysis, const laci_layer *layer,
@@ -174,7 +183,7 @@ static const char *find_reader_objection(laci_analysis *analysis, const laci_lay
       continue;
     }
     laci_weight_source source;
-    bool quantizes = laci_node_is(reader, "QuantizeLinear") && reader->inputs[0] == value;
+    bool quantizes = is_step_of_quantization(analysis->graph, reader, value);
     bool step = other < 0 && depth < 16 && reader->n_outputs == 1 && reader->outputs[0] >= 0 &&
                 count_reads_of_value(reader, value) == 1 &&
                 (quantizes || (laci_trace_weight(analysis->graph, reader->outputs[0], &source) &&

@@ -7,6 +7,7 @@
 #include "base/divide.h"
 #include "base/acquire.h"
 #include "base/memory.h"
+#include "graph/copies.h"
 #include "graph/constants.h"
 #include "graph/graph.h"
 #include "graph/op.h"
@@ -16,7 +17,9 @@
  * read. */
 static const double *read_tensor_as_doubles(laci_analysis *analysis, int value, int64_t *n) {
   laci_acquired_bytes held;
-  const laci_stored *stored = &analysis->graph->stored[analysis->graph->values[value].stored];
+  const laci_graph *graph = analysis->graph;
+  const laci_stored *stored =
+      &graph->stored[graph->values[laci_graph_skip_copies(graph, value)].stored];
   *n = laci_shape_count(&stored->shape);
   double *out = laci_arena_alloc(&analysis->arena, (size_t)*n, sizeof *out);
   if (!out || laci_stored_acquire(analysis->graph, stored, &held, NULL)) return NULL;
@@ -123,7 +126,7 @@ static bool find_input_scales(const laci_graph *graph, const laci_node *node,
     if (ports[i] == 0) continue;
     int value = node->inputs[ports[i]];
     if (value < 0) continue;
-    const laci_value *v = &graph->values[value];
+    const laci_value *v = &graph->values[laci_graph_skip_copies(graph, value)];
     if (v->stored < 0 || *values[i] >= 0 || v->type.shape.rank > 1) return false;
     if (i == 1 && v->type.dtype != graph->stored[source->stored].dtype) return false;
     *values[i] = value;

@@ -5,14 +5,20 @@
 
 #include "analyze/layers_in.h"
 #include "base/acquire.h"
+#include "graph/copies.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 #include "tensor/buf.h"
 
+/* Is the value stored, or a copy of one that is? */
+static bool is_stored(const laci_graph *graph, int value) {
+  return value >= 0 && graph->values[laci_graph_skip_copies(graph, value)].stored >= 0;
+}
+
 /* Is the value a stored operand that is one number (*axis -1), or runs along one axis of a value of
  * that rank? */
 static bool is_stored_along_one_axis(const laci_graph *graph, int value, int rank, int *axis) {
-  if (value < 0 || graph->values[value].stored < 0) return false;
+  if (!is_stored(graph, value)) return false;
   const laci_shape *shape = &graph->values[value].type.shape;
   *axis = -1;
   for (int a = 0; a < shape->rank; a++) {
@@ -59,18 +65,22 @@ static bool trace_through_dequantize(const laci_graph *graph, const laci_node *n
   int64_t axis = laci_node_int(node, "axis", 1), block = laci_node_int(node, "block_size", 0);
   if (axis < 0) axis += rank;
   if (rank < 0 || axis < 0 || block < 0) return false;
-  if (block > 0 && (scale->stored < 0 || scale->type.shape.rank != rank)) return false;
+  if (block > 0 && (!is_stored(graph, node->inputs[1]) || scale->type.shape.rank != rank))
+    return false;
   if (block == 0 && !is_stored_along_one_axis(graph, node->inputs[1], rank, &along)) return false;
   s->scale_block = block;
   s->scale_value = node->inputs[1];
   s->scale_axis = along < 0 ? -1 : (int)axis;
   s->zero_value = node->n_inputs > 2 ? node->inputs[2] : -1;
-  return axis < rank && (s->zero_value < 0 || graph->values[s->zero_value].stored >= 0);
+  return axis < rank && (s->zero_value < 0 || is_stored(graph, s->zero_value));
 }
 
 /* Are both absent, the same value, or stored tensors of equal content? */
 static bool has_same_content(const laci_graph *graph, int a, int b) {
   if (a == b || a < 0 || b < 0) return a == b;
+  a = laci_graph_skip_copies(graph, a);
+  b = laci_graph_skip_copies(graph, b);
+  if (a == b) return true;
   if (graph->values[a].stored < 0 || graph->values[b].stored < 0) return false;
   const laci_stored *x = &graph->stored[graph->values[a].stored];
   const laci_stored *y = &graph->stored[graph->values[b].stored];
@@ -95,20 +105,23 @@ static int input_value_or_none(const laci_node *node, int port) {
  * then 0 again, for any scale. So the float can be masked, by its magnitude: rounding with one
  * scale does not change the order of magnitudes. */
 bool laci_is_quantize_dequantize(const laci_graph *graph, const laci_node *back, int *quantizer) {
-  int producer = graph->values[back->inputs[0]].producer;
+  int clip;
+  const int producer = laci_graph_find_quantizer(graph, back->inputs[0], &clip);
   if (producer < 0) return false;
   const laci_node *there = &graph->nodes[producer];
+  if (clip >= 0 &&
+      !laci_clip_keeps_zero_points(graph, &graph->nodes[clip], input_value_or_none(there, 2)))
+    return false;
   bool same_axis = laci_node_int(there, "axis", 1) == laci_node_int(back, "axis", 1) &&
                    laci_node_int(there, "block_size", 0) == laci_node_int(back, "block_size", 0);
-  if (!laci_node_is(there, "QuantizeLinear") || there->inputs[0] < 0 || !same_axis ||
+  if (there->inputs[0] < 0 || !same_axis ||
       !laci_dtype_is_float(graph->values[there->inputs[0]].type.dtype) ||
       !has_same_content(graph, input_value_or_none(there, 1), input_value_or_none(back, 1)) ||
       !has_same_content(graph, input_value_or_none(there, 2), input_value_or_none(back, 2)))
     return false;
   for (int port = 1; port < 3; port++) {
-    if (input_value_or_none(there, port) >= 0 &&
-        graph->values[input_value_or_none(there, port)].stored < 0)
-      return false;
+    const int value = input_value_or_none(there, port);
+    if (value >= 0 && !is_stored(graph, value)) return false;
   }
   *quantizer = producer;
   return true;
@@ -208,7 +221,9 @@ bool laci_trace_weight(const laci_graph *graph, int value, laci_weight_source *s
         (reshapes && trace_through_reshape(graph, node, s)) ||
         (laci_node_is(node, "Transpose") && trace_through_transpose(graph, node, s)) ||
         (laci_node_is(node, "DequantizeLinear") && trace_through_dequantize(graph, node, s)) ||
-        (laci_node_is(node, "Mul") && trace_through_mul(graph, node, &next, s));
+        (laci_node_is(node, "Mul") && trace_through_mul(graph, node, &next, s)) ||
+        (s->scale_value >= 0 && laci_is_clip_of_integers(graph, node) &&
+         laci_clip_keeps_zero_points(graph, node, s->zero_value));
     if (!known) return false;
     s->chain[s->n_chain++] = producer;
     value = next;

@@ -7,11 +7,13 @@
  * on the counterpart. The nodes of integers stay; what nobody reads is not computed. */
 #include "graph/float_form.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/acquire.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/copies.h"
 #include "graph/graph.h"
 #include "graph/op.h"
 #include "graph/ops.h"
@@ -69,10 +71,11 @@ static void add_node(builder *b, const laci_node *node) {
   b->nodes[b->n_nodes++] = *node;
 }
 
+enum { OPSET = 21 }; /* of the nodes that are added */
+
 /** Adds a node of ai.onnx with one output, which it returns; attr NULL: no attribute. */
 static int add_onnx_node(builder *b, const laci_op *op, int n, const int *inputs,
                          const laci_attr *attr, int output) {
-  enum { OPSET = 21 };
   if (output < 0) output = add_value(b);
   laci_attr *attrs = laci_arena_alloc(b->arena, 1, sizeof *attrs);
   if (!attrs) b->failed = true;
@@ -207,10 +210,17 @@ static bool has_required_scales(const laci_quantized_form *form, const laci_node
   return form->dynamic;
 }
 
+enum { MIN_IMAGE_RANK = 3 };
+
+/** Are the channels of the node's images their last axis? */
+static bool has_channels_last(const laci_node *node) {
+  return laci_node_int(node, "channels_last", 0) != 0 || node->op == &laci_op_ms_nhwc_max_pool;
+}
+
 static bool can_rewrite(const builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op ? node->op->quantized : NULL;
   if (!form || node->n_outputs < 1 || node->outputs[0] < 0) return false;
-  if (laci_node_int(node, "channels_last", 0) != 0) return false; /* such a node is refused */
+  if (has_channels_last(node) && get_rank(b, node->inputs[0]) < MIN_IMAGE_RANK) return false;
   const int n = laci_quantized_count_operands(form, node);
   for (int k = 0; k < n; k++) {
     if (!can_dequantize_linear(
@@ -228,6 +238,25 @@ static bool can_rewrite(const builder *b, const laci_node *node) {
 }
 
 /* ---- Rewriting ---- */
+
+/** Adds a Transpose that moves the channels of an image from the last axis to axis 1 (first), or
+ * back, and returns its output; output -1: a new value. */
+static int add_move_of_channels_to(builder *b, int x, int rank, bool first, int output) {
+  int64_t *perm = laci_arena_alloc(b->arena, (size_t)rank, sizeof *perm);
+  if (!perm) {
+    b->failed = true;
+    return -1;
+  }
+  for (int axis = 0; axis < rank; axis++) perm[axis] = first ? axis - 1 : axis + 1;
+  perm[0] = 0;
+  perm[first ? 1 : rank - 1] = first ? rank - 1 : 1;
+  const laci_attr attr = laci_attr_ints("perm", rank, perm);
+  return add_onnx_node(b, &laci_op_transpose, 1, &x, &attr, output);
+}
+
+static int add_move_of_channels(builder *b, int x, int rank, bool first) {
+  return add_move_of_channels_to(b, x, rank, first, -1);
+}
 
 /** Adds nodes for the integers minus the zero point, as floats. */
 static int add_integers_minus_zero(builder *b, laci_quantized_operand o) {
@@ -281,7 +310,8 @@ static int add_floats_of_dynamic_operand(builder *b, int x, int *multiplier) {
   return steps;
 }
 
-static int *add_floats_of_all_operands(builder *b, const laci_node *node, float_operands *to) {
+static const int *add_floats_of_all_operands(builder *b, const laci_node *node,
+                                             float_operands *to) {
   const laci_quantized_form *form = node->op->quantized;
   const int n = laci_quantized_count_operands(form, node);
   to->multiplier = -1;
@@ -331,6 +361,29 @@ static int add_float_node(builder *b, const laci_node *node, const int *inputs, 
   return y;
 }
 
+/** Is 1 / scale an integer, so that floor(1 / scale) is the same? */
+static bool has_integer_steps(const builder *b, int scale) {
+  const int at = b->graph->values[scale].stored;
+  const laci_stored *stored = at < 0 ? NULL : &b->graph->stored[at];
+  laci_acquired_bytes held = {0};
+  float one = 0;
+  if (!stored || stored->overridable || stored->size_bytes != sizeof one) return false;
+  if (laci_stored_acquire(b->graph, stored, &held, NULL)) return false;
+  memcpy(&one, held.bytes, sizeof one);
+  laci_bytes_release(&held);
+  return floorf(1 / one) * one == 1;
+}
+
+/** Returns the result times floor(1 / scale) * scale, which QuantizeLinear then divides by the
+ * scale. */
+static int add_floor_of_steps(builder *b, int result, int scale) {
+  if (has_integer_steps(b, scale)) return result;
+  const int steps = add_onnx_node(b, &laci_op_reciprocal, 1, &scale, NULL, -1);
+  const int whole = add_onnx_node(b, &laci_op_floor, 1, &steps, NULL, -1);
+  const int factor = add_binary_node(b, &laci_op_mul, whole, scale, -1);
+  return add_binary_node(b, &laci_op_mul, result, factor, -1);
+}
+
 static void rewrite_node(builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op->quantized;
   const int y = node->outputs[0];
@@ -339,11 +392,15 @@ static void rewrite_node(builder *b, const laci_node *node) {
   if (b->failed) return;
   const bool quantizes = laci_quantized_has_result_scale(form, node);
   const bool adds = form->sum && form->sum < node->n_inputs && node->inputs[form->sum] >= 0;
+  const int rank = has_channels_last(node) ? get_rank(b, node->inputs[0]) : 0;
+  if (rank > 0) operands.inputs[0] = add_move_of_channels(b, operands.inputs[0], rank, true);
   int result = add_float_node(b, node, inputs, quantizes || adds || operands.multiplier >= 0);
+  if (rank > 0) result = add_move_of_channels(b, result, rank, false);
   if (operands.multiplier >= 0)
     result = add_binary_node(b, &laci_op_mul, result, operands.multiplier, adds ? -1 : y);
   if (adds) (void)add_binary_node(b, &laci_op_add, result, node->inputs[form->sum], y);
   if (!quantizes) return;
+  if (form->floors_steps) result = add_floor_of_steps(b, result, node->inputs[form->y_scale]);
   const laci_quantized_operand ports = {
       .scale = node->inputs[form->y_scale],
       .zero = form->y_zero < node->n_inputs ? node->inputs[form->y_zero] : -1};
@@ -380,13 +437,32 @@ static void rewrite_dynamic_quantize(builder *b, const laci_node *node) {
 
 static bool is_element_moving(const laci_node *node) {
   static const laci_op *const movers[] = {
-      &laci_op_max_pool,  &laci_op_reshape,        &laci_op_transpose,     &laci_op_squeeze,
-      &laci_op_unsqueeze, &laci_op_flatten,        &laci_op_identity,      &laci_op_slice,
-      &laci_op_split,     &laci_op_depth_to_space, &laci_op_space_to_depth};
+      &laci_op_max_pool,  &laci_op_reshape,        &laci_op_transpose,       &laci_op_squeeze,
+      &laci_op_unsqueeze, &laci_op_flatten,        &laci_op_identity,        &laci_op_slice,
+      &laci_op_split,     &laci_op_depth_to_space, &laci_op_space_to_depth,  &laci_op_gather,
+      &laci_op_expand,    &laci_op_tile,           &laci_op_ms_nhwc_max_pool};
+  if (node->op == &laci_op_resize || node->op == &laci_op_upsample)
+    return strcmp(laci_node_text(node, "mode", "nearest"), "nearest") == 0;
   for (size_t at = 0; at < sizeof movers / sizeof *movers; at++) {
     if (node->op == movers[at]) return true;
   }
   return false;
+}
+
+/** Adds MaxPool for a NhwcMaxPool that reads floats, between two moves of the channels. */
+static void add_max_pool_of_channels_last(builder *b, const laci_node *node) {
+  const int rank = get_rank(b, b->origin->inputs[0]);
+  laci_node made = *node;
+  const int x = add_move_of_channels(b, node->inputs[0], rank, true), y = add_value(b);
+  if (b->failed) return;
+  made.op = &laci_op_max_pool;
+  made.type = made.op->name;
+  made.domain = "";
+  made.version = OPSET;
+  made.inputs = copy_list(b, &x, 1);
+  made.outputs = copy_list(b, &y, 1);
+  add_node(b, &made);
+  (void)add_move_of_channels_to(b, y, rank, false, node->outputs[0]);
 }
 
 /** Adds a copy of an operator that only moves elements (is_element_moving), which reads the floats
@@ -395,6 +471,7 @@ static void add_move_of_counterpart(builder *b, const laci_node *node) {
   const counterpart t = b->counterparts[node->inputs[0]];
   if (t.value < 0 || t.scale < 0) return;
   if (node->op == &laci_op_max_pool && node->n_outputs > 1 && node->outputs[1] >= 0) return;
+  if (has_channels_last(node) && get_rank(b, node->inputs[0]) < MIN_IMAGE_RANK) return;
   laci_node made = *node;
   int *inputs = laci_arena_alloc(b->arena, (size_t)node->n_inputs, sizeof *inputs);
   int *outputs = laci_arena_alloc(b->arena, (size_t)node->n_outputs, sizeof *outputs);
@@ -411,7 +488,8 @@ static void add_move_of_counterpart(builder *b, const laci_node *node) {
   }
   made.inputs = inputs;
   made.outputs = outputs;
-  add_node(b, &made);
+  if (node->op == &laci_op_ms_nhwc_max_pool) add_max_pool_of_channels_last(b, &made);
+  else add_node(b, &made);
 }
 
 /* ---- DequantizeLinear by itself ---- */
@@ -443,9 +521,10 @@ static bool is_unfused_dequantize(const builder *b, const laci_node *node) {
     return false;
   if (!can_dequantize_linear(b, o) || get_rank(b, o.scale) != 0 || is_constant(b, o.data, 0))
     return false;
+  int clip;
+  if (laci_graph_find_quantizer(b->graph, o.data, &clip) >= 0) return false;
   const int producer = b->graph->values[o.data].producer;
-  const laci_node *from = producer < 0 ? NULL : &b->graph->nodes[producer];
-  return !from || (from->op != &laci_op_quantize_linear && !can_rewrite(b, from));
+  return producer < 0 || !can_rewrite(b, &b->graph->nodes[producer]);
 }
 
 /** Adds nodes for the floats (x - zero) * scale, from the counterpart or from the integers. */
@@ -484,7 +563,47 @@ static bool is_dynamic_quantize(const builder *b, const laci_node *node) {
   return dtype == LAC_DTYPE_F32 || dtype == LAC_DTYPE_NONE;
 }
 
+/* ---- Copies ---- */
+
+/** Returns what the value is a copy of in the body, where it is of integers or stored; else the
+ * value itself. */
+static int skip_copies(const builder *b, int value, int body) {
+  const laci_graph *graph = b->graph;
+  if (value < 0 || graph->values[value].producer < 0) return value;
+  if (graph->nodes[graph->values[value].producer].body != body) return value;
+  const int to = laci_graph_skip_copies(graph, value);
+  const laci_value *v = &graph->values[to];
+  return laci_is_quantized_integer(graph, to) ||
+                 (v->stored >= 0 && !graph->stored[v->stored].overridable)
+             ? to
+             : value;
+}
+
+static bool reads_copies(const builder *b, const laci_node *node) {
+  for (int at = 0; at < node->n_inputs; at++) {
+    if (skip_copies(b, node->inputs[at], node->body) != node->inputs[at]) return true;
+  }
+  return false;
+}
+
+/** Returns the node, which reads what its inputs are copies of. */
+static const laci_node *without_copies(builder *b, const laci_node *node) {
+  if (!reads_copies(b, node)) return node;
+  laci_node *made = laci_arena_alloc(b->arena, 1, sizeof *made);
+  int *inputs = laci_arena_alloc(b->arena, (size_t)node->n_inputs, sizeof *inputs);
+  if (!made || !inputs) {
+    b->failed = true;
+    return node;
+  }
+  for (int at = 0; at < node->n_inputs; at++)
+    inputs[at] = skip_copies(b, node->inputs[at], node->body);
+  *made = *node;
+  made->inputs = inputs;
+  return made;
+}
+
 static void add_node_or_rewrite(builder *b, const laci_node *node) {
+  node = without_copies(b, node);
   b->origin = node;
   const int first = node->n_inputs > 0 ? node->inputs[0] : -1;
   if (is_dynamic_quantize(b, node)) {
@@ -602,7 +721,8 @@ lac_status laci_graph_make_float_form(laci_arena *arena, const laci_graph *graph
   *form = graph;
   for (int n = 0; n < graph->n_nodes && !any; n++) {
     const laci_node *node = &graph->nodes[n];
-    any = is_dynamic_quantize(&b, node) || can_rewrite(&b, node) || is_unfused_dequantize(&b, node);
+    any = is_dynamic_quantize(&b, node) || can_rewrite(&b, node) ||
+          is_unfused_dequantize(&b, node) || reads_copies(&b, node);
   }
   if (!any) return LAC_OK;
   b.failed = !init_builder(&b);

@@ -39,6 +39,8 @@ typedef struct laci_quantized_form {
   bool dynamic;   /* operand 0 is floats, which DynamicQuantizeLinear quantizes first */
   bool quantizes; /* the result is quantized, if the node has the input y_scale */
   int y_scale, y_zero;
+  bool floors_steps; /* the result is multiplied by floor(1 / scale) where it is quantized, not
+                        divided by the scale, as in ONNX Runtime's Softmax */
 } laci_quantized_form;
 
 /** Returns how many operands of `like` the node has, absent ones included. */

@@ -44,6 +44,12 @@ class Network:
             zero = np.array(rng.integers(0, 256), np.uint8) if rng.random() < .6 else np.array(rng.integers(-128, 128), np.int8)
             parameters = [self.constant(np.float32(rng.uniform(.01, .06))), self.constant(zero)]
         read = [self.node("QuantizeLinear", [value, *parameters]), *parameters]
+        if rng.random() < .15:  # fewer bits, as PyTorch's quantizers write them
+            zero = self.stored[parameters[1]]
+            info = np.iinfo(zero.dtype)
+            low, high = rng.integers(info.min, int(zero) + 1), rng.integers(int(zero), info.max + 1)
+            if low < high:
+                read[0] = self.node("Clip", [read[0], self.constant(np.array(low, zero.dtype)), self.constant(np.array(high, zero.dtype))])
         return self.node("DequantizeLinear", read), channels, height, width, read
 
     def follow(self, value, like):

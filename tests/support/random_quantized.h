@@ -65,6 +65,43 @@ static inline bool of_quantized_one(builder *m, const char *op) {
   return true;
 }
 
+/* A convolution, or a pool, of images whose channels are the last axis. */
+static inline bool of_channels_last(builder *m, const char *op) {
+  int v = pick(m, WANT_FLOAT, 3, 4);
+  if (v < 0) return false;
+  const bool conv = strstr(op, "Conv") != NULL, last = !conv || chance(m, 60);
+  laci_shape w = {.rank = rank_of(m, v)};
+  w.dims[0] = 1 + draw(m, 4);
+  for (int a = 2; a < w.rank; a++) w.dims[a] = 1;
+  w.dims[1] = last ? last_of(m, v) : shape_of(m, v)->dims[1];
+  quantized x = quantize_value(m, name_of(m, v));
+  name out = fresh(m, 'v');
+  if (conv) {
+    name weight = stored_bytes(m, w), none = scalar_of(m, "i8", "0");
+    add(m, "%s = %s(%s, %s, %s, %s, %s, %s) channels_last=%d\n", out.text, op, x.operands,
+        weight.text, x.scale.text, none.text, x.scale.text, x.zero.text, (int)last);
+  } else {
+    add(m, "%s = %s(%.*s) kernel_shape=%s\n", out.text, op, (int)strcspn(x.operands, ","),
+        x.operands, w.rank == 3 ? "1" : "1,1");
+  }
+  dequantize_value(m, out, &x);
+  return true;
+}
+
+static inline bool of_quantized_lstm(builder *m, const char *op) {
+  int v = pick(m, WANT_FLOAT, 3, 3);
+  if (v < 0) return false;
+  const int64_t n = 1 + chance(m, 40), hidden = 1 + draw(m, 4);
+  const int64_t w_dims[3] = {n, last_of(m, v), 4 * hidden}, r_dims[3] = {n, hidden, 4 * hidden};
+  name w = stored_bytes(m, laci_shape_of(3, w_dims)), r = stored_bytes(m, laci_shape_of(3, r_dims));
+  name scale = stored_vector(m, n, " = 0.1"), zero = fresh(m, 'p');
+  add(m, "stored %s %lld i8 =%s\n", zero.text, (long long)n, n == 1 ? " 0" : " 0 0");
+  add(m, "%s = %s(%s, %s, %s, _, _, _, _, _, %s, %s, %s, %s) hidden_size=%lld direction=\"%s\"\n",
+      fresh(m, 'v').text, op, name_of(m, v), w.text, r.text, scale.text, zero.text, scale.text,
+      zero.text, (long long)hidden, n == 2 ? "bidirectional" : "forward");
+  return true;
+}
+
 static inline bool of_quantized_two(builder *m, const char *op) {
   int v = pick(m, WANT_FLOAT, 1, 4);
   if (v < 0) return false;

@@ -358,6 +358,22 @@ static bool shows_equal_slices(const complete *k, int64_t n, int64_t p, int64_t 
   return false;
 }
 
+/* Does a Gather copy a channel twice within a matrix of indices? A row of copies looks the same in
+ * another order, though other rows do not. */
+static bool gathers_copies(const complete *k) {
+  for (int n = 0; n < k->graph->n_nodes; n++) {
+    const laci_node *node = &k->graph->nodes[n];
+    if (strcmp(node->type, "Gather") != 0) continue;
+    const laci_buf *indices = k->old[node->inputs[1]];
+    for (int64_t i = 0; indices->shape.rank > 1 && i < indices->count; i++) {
+      for (int64_t j = 0; j < i; j++) {
+        if (laci_buf_get_i(indices, i) == laci_buf_get_i(indices, j)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 /* Is there a depthwise layer with a multiplier? */
 static bool has_depthwise_copies(const laci_graph *graph) {
   for (int n = 0; n < graph->n_nodes; n++) {
@@ -608,7 +624,7 @@ static verdict classify(const complete *k, int stored, int axis, int64_t p, int6
   const laci_buf *old = k->old[k->graph->stored[stored].value];
   if (r.exchangeable) return FOUND_ALLOWED;
   if (is_vacuous(k, stored, axis, p, q)) return FOUND_VACUOUS;
-  if (shows_equal_slices(k, old->shape.dims[axis], p, q)) return FOUND_EQUAL;
+  if (shows_equal_slices(k, old->shape.dims[axis], p, q) || gathers_copies(k)) return FOUND_EQUAL;
   if (r.same_channel) return FOUND_WITHIN;
   if (r.frozen_by_choice || has_one_step(k)) return FOUND_SILENT;
   if (r.tagged_apart) return FOUND_WHOLE;

@@ -37,6 +37,25 @@ static void pairs_are_one_step(void **state) {
        "a = DequantizeLinear(q, s, z)\nb = DequantizeLinear(q, s2, z2)\nc = Relu(a)\n"
        "d = DequantizeLinear(q, s, z2)\ne = Sub(c, b)\ny = Add(e, d)\noutput e\n",
        0},
+      /* Copies and bounds of the integers in between. */
+      {"q = QuantizeLinear(x, s, z)\nc = Cast(q) to=2\ny = DequantizeLinear(c, s, z)\n", 0},
+      {"w = Identity(z)\nq = QuantizeLinear(x, s, w)\nc = Cast(q) to=2\ni = Identity(q)\n"
+       "a = DequantizeLinear(c, s, z)\nb = DequantizeLinear(i, s, w)\ny = Add(a, b)\noutput b\n",
+       0},
+      {"stored l \"\" u8 = 100\nstored h \"\" u8 = 127\nq = QuantizeLinear(x, s, z)\n"
+       "c = Clip(q, l, h)\ny = DequantizeLinear(c, s, z)\n",
+       0},
+      {"stored h \"\" u8 = 127\nq = QuantizeLinear(x, s, z)\nc = Clip(q, _, h)\n"
+       "d = Cast(c) to=2\na = DequantizeLinear(d, s, z)\nb = DequantizeLinear(c, s, z)\n"
+       "y = Add(a, b)\n",
+       0},
+      /* A Clip that leaves out the zero point, and one whose input is read, too. */
+      {"stored l \"\" u8 = 121\nq = QuantizeLinear(x, s, z)\nc = Clip(q, l)\n"
+       "y = DequantizeLinear(c, s, z)\n",
+       3},
+      {"stored h \"\" u8 = 127\nq = QuantizeLinear(x, s, z)\nc = Clip(q, _, h)\n"
+       "y = DequantizeLinear(c, s, z)\noutput q\n",
+       3},
       /* One of them otherwise, or another node. */
       {"q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\nd = DequantizeLinear(q, t, z)\n"
        "output d\n",

@@ -27,7 +27,7 @@ static lac_status eval(laci_eval *eval) {
     return laci_node_fail(eval->node, eval->err, LAC_UNSUPPORTED, "quantizing %s",
                           lac_dtype_name(x->dtype));
   }
-  const laci_dynamic_range range = laci_dynamic_find_range(x);
+  const laci_dynamic_range range = laci_dynamic_find_range(x->f, x->count);
   for (int64_t at = 0; y && at < x->count; at++)
     y->i[at] = (int64_t)(laci_dynamic_quantize_to_steps(range, x->f[at]) + (double)range.zero);
   if (scale) scale->f[0] = (double)range.scale;

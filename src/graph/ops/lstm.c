@@ -4,12 +4,12 @@
  *   c = f * c + i * g(x_c + R_c h)   o = f(x_o + R_o h + p_o c)   h = o * h(c) */
 #include "graph/ops/shared/recurrent_in.h"
 
-static void compute_lstm_step(const laci_cell *cell) {
+void laci_lstm_compute_step(const laci_cell *cell) {
   int64_t n = cell->hidden;
   const double *p = cell->peephole;
   const laci_activation *state = &cell->act[2];
   for (int64_t first = 0; first < 4 * n; first += n)
-    laci_cell_multiply_recurrence(cell, first, cell->h, cell->gates + first);
+    laci_cell_multiply_recurrence(cell, first, cell->h_read, cell->gates + first);
   for (int64_t k = 0; k < n; k++) {
     const double *x = cell->x + k, *r = cell->gates + k;
     double c = cell->c[k];
@@ -30,7 +30,7 @@ static const laci_recurrent frame = {.n_gates = 4,
                                      .activations = {"Sigmoid", "Tanh", "Tanh"},
                                      .flag = "input_forget",
                                      .has_cell = true,
-                                     .step = compute_lstm_step};
+                                     .step = laci_lstm_compute_step};
 
 static lac_status infer(laci_infer *infer) { return laci_recurrent_infer(infer, &frame); }
 

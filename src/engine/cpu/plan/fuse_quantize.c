@@ -5,6 +5,8 @@
 #include <math.h>
 
 #include "engine/cpu/plan/quantized.h"
+#include "graph/copies.h"
+#include "graph/graph.h"
 #include "graph/ops.h"
 #include "kernel/pointwise/fake_quantize.h"
 
@@ -78,26 +80,62 @@ void laci_finish_repeated_dequantize(laci_cpu_plan *plan, laci_fused *fused) {
 
 /* ---- The pair ---- */
 
-/** Returns the QuantizeLinear whose only reader is the DequantizeLinear, apart from those that
- * compute the same floats, and its scale and bounds in *q. NULL: there is none, or it has other
- * parameters. */
-static const laci_node *find_quantize_before(laci_cpu_plan *plan, int dequantize,
-                                             laci_fake_quantized *q) {
-  const laci_node *node = &plan->graph->nodes[dequantize];
+/** Finds the QuantizeLinear node, and the Clip between it and the DequantizeLinear, if there is
+ * one (*clip -1: none). False: there are other nodes, or other readers of the integers, apart from
+ * DequantizeLinear nodes that compute the same floats. */
+static bool find_nodes_of_pair(laci_cpu_plan *plan, int dequantize, int *quantize, int *clip) {
+  const laci_graph *graph = plan->graph;
+  const laci_node *node = &graph->nodes[dequantize];
+  *clip = -1;
+  if (node->op != &laci_op_dequantize_linear) return false;
+  int before = laci_plan_find_producer(plan, node->inputs[0]);
+  if (before >= 0 && laci_is_clip_of_integers(graph, &graph->nodes[before])) {
+    *clip = before;
+    before = laci_plan_find_producer(plan, graph->nodes[before].inputs[0]);
+    if (before < 0 || laci_plan_count_uses(plan, graph->nodes[before].outputs[0]) != 1)
+      return false;
+  }
+  if (before < 0 || graph->nodes[before].op != &laci_op_quantize_linear) return false;
+  *quantize = before;
+  return has_only_same_dequantizes(plan, dequantize);
+}
+
+/** Narrows the range of the integers to that of a Clip. False: its bounds are not known, or leave
+ * nothing. */
+static bool narrow_to_clip(laci_cpu_plan *plan, int clip, double *least, double *most) {
+  if (clip < 0) return true;
+  const laci_node *node = &plan->graph->nodes[clip];
+  double low = *least, high = *most;
+  if (laci_plan_has_input(node, 1) && !laci_plan_read_scalar(plan, node->inputs[1], &low))
+    return false;
+  if (laci_plan_has_input(node, 2) && !laci_plan_read_scalar(plan, node->inputs[2], &high))
+    return false;
+  *least = fmax(*least, low);
+  *most = fmin(*most, high);
+  return *least < *most;
+}
+
+/** Finds the pair's first nodes, and its scale and bounds in *q. False: it is no pair of one scale
+ * and 8-bit integers, or a Clip leaves out the zero point. */
+static bool read_pair(laci_cpu_plan *plan, int dequantize, laci_match *match,
+                      laci_fake_quantized *q) {
   double scale, zero;
-  if (node->op != &laci_op_dequantize_linear) return NULL;
-  const int before = laci_plan_find_producer(plan, node->inputs[0]);
-  if (before < 0 || plan->graph->nodes[before].op != &laci_op_quantize_linear) return NULL;
-  if (!has_only_same_dequantizes(plan, dequantize)) return NULL;
+  int before, clip;
+  if (!find_nodes_of_pair(plan, dequantize, &before, &clip)) return false;
+  const laci_node *node = &plan->graph->nodes[dequantize];
   const laci_node *quantize = &plan->graph->nodes[before];
   const lac_dtype dtype = plan->values[quantize->outputs[0]].type.dtype;
-  if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return NULL;
+  if (dtype != LAC_DTYPE_U8 && dtype != LAC_DTYPE_I8) return false;
   if (!is_f32(plan, quantize->inputs[0]) || !laci_plan_is_same_quantization(plan, quantize, node))
-    return NULL;
-  if (!read_scale_and_zero_point(plan, quantize, &scale, &zero)) return NULL;
-  const double least = dtype == LAC_DTYPE_U8 ? 0 : INT8_MIN, most = least + UINT8_MAX;
+    return false;
+  if (!read_scale_and_zero_point(plan, quantize, &scale, &zero)) return false;
+  double least = dtype == LAC_DTYPE_U8 ? 0 : INT8_MIN, most = least + UINT8_MAX;
+  if (!narrow_to_clip(plan, clip, &least, &most) || zero < least || zero > most) return false;
   *q = (laci_fake_quantized){(float)scale, (float)(least - zero), (float)(most - zero)};
-  return quantize;
+  match->n_nodes = 0;
+  match->nodes[match->n_nodes++] = before;
+  if (clip >= 0) match->nodes[match->n_nodes++] = clip;
+  return true;
 }
 
 /** Does quantizing by q twice give the same floats as quantizing once? Not if the scale is 0,
@@ -108,15 +146,13 @@ static bool is_idempotent(const laci_fake_quantized *q) {
 
 bool laci_find_quantize_pair(laci_cpu_plan *plan, int dequantize, laci_match *match) {
   laci_fake_quantized q;
-  const laci_node *quantize = find_quantize_before(plan, dequantize, &q);
-  if (!quantize) return false;
+  if (!read_pair(plan, dequantize, match, &q)) return false;
+  const laci_node *quantize = &plan->graph->nodes[match->nodes[0]];
   const laci_fake_quantized *have = laci_plan_quantization_of(plan, quantize->inputs[0]);
   const bool again = have && laci_plan_has_same_units(have, &q) && is_idempotent(&q);
   laci_fake_quantized *details = again ? NULL : laci_plan_alloc(plan, 1, sizeof *details);
   if (!again && !details) return false;
   if (details) *details = q;
-  match->n_nodes = 1;
-  match->nodes[0] = plan->graph->values[plan->graph->nodes[dequantize].inputs[0]].producer;
   match->fused = (laci_fused){.pattern = again ? LACI_PATTERN_DUPLICATE : LACI_PATTERN_QUANTIZE,
                               .details = again ? have : details,
                               .n_reads = 1,

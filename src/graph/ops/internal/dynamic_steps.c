@@ -16,7 +16,7 @@ static lac_status eval(laci_eval *eval) {
   laci_buf *y = laci_result(eval, 0), *scale = laci_result(eval, 1);
   lac_status st = laci_check_floats(eval);
   if (st) return st;
-  const laci_dynamic_range range = laci_dynamic_find_range(eval->in[0]);
+  const laci_dynamic_range range = laci_dynamic_find_range(eval->in[0]->f, eval->in[0]->count);
   for (int64_t at = 0; y && at < y->count; at++)
     y->f[at] = laci_dynamic_quantize_to_steps(range, eval->in[0]->f[at]);
   if (scale) scale->f[0] = (double)range.scale;

@@ -6,74 +6,31 @@
  * last axis of y. With groups, all channels are FIXED: their order must stay (coupling.h). */
 #include "graph/coupling.h"
 #include "graph/ops.h"
+#include "graph/ops/shared/channels_last_in.h"
 #include "graph/ops/shared/microsoft_in.h"
-#include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
 enum { X, W, BIAS, SUM };
 
-/** Returns the shape with its channels moved to axis 1 (first), or back to the last axis. */
-static laci_shape shape_with_channels_moved(const laci_shape *shape, bool first) {
-  laci_shape out = *shape;
-  int last = shape->rank - 1;
-  for (int axis = 1; axis < shape->rank; axis++) {
-    int from = first ? (axis == 1 ? last : axis - 1) : axis == last ? 1 : axis + 1;
-    out.dims[axis] = shape->dims[from];
-  }
-  return out;
+static lac_status infer_conv(laci_infer *infer) {
+  laci_infer conv = *infer;
+  if (conv.n_in > SUM) conv.n_in = SUM;
+  return laci_op_conv.infer(&conv);
 }
 
 static lac_status infer(laci_infer *infer) {
   lac_status st = laci_check_n_inputs(infer, 2, 4);
-  if (st) return st;
-  laci_type x = *infer->in[X];
-  const laci_type *in[3] = {&x, infer->in[W], infer->n_in > BIAS ? infer->in[BIAS] : NULL};
-  x.shape = shape_with_channels_moved(&infer->in[X]->shape, true);
-  laci_infer conv = *infer;
-  conv.in = in;
-  conv.n_in = infer->n_in > BIAS ? 3 : 2;
-  st = laci_op_conv.infer(&conv);
-  laci_shape *y = &infer->out[0].shape;
-  if (st || y->rank < 0) return st;
-  *y = shape_with_channels_moved(y, false);
-  return laci_check_input_sizes(infer, SUM, y->rank, y->dims);
-}
-
-/** Copies `in` to `out` with the channels moved to axis 1 (first), or from there to the last axis.
- */
-static void move_channels(const laci_eval *eval, const laci_buf *in, bool first, laci_buf *out) {
-  int64_t strides[LACI_MAX_RANK];
-  laci_shape marks = {.rank = in->shape.rank}, moved;
-  laci_shape_strides(&in->shape, strides);
-  for (int axis = 0; axis < marks.rank; axis++) marks.dims[axis] = strides[axis];
-  moved = shape_with_channels_moved(&marks, first);
-  laci_copy_strided_to_rows(eval, in, &out->shape, moved.dims, 0, out);
+  if (!st) st = laci_channels_last_infer(infer, infer_conv);
+  const laci_shape *y = &infer->out[0].shape;
+  return st || y->rank < 0 ? st : laci_check_input_sizes(infer, SUM, y->rank, y->dims);
 }
 
 static lac_status eval(laci_eval *eval) {
   const laci_buf *sum = laci_operand(eval, SUM);
-  laci_buf *x = NULL, *y = NULL;
-  laci_shape in_shape = shape_with_channels_moved(&eval->in[X]->shape, true);
-  laci_shape out_shape = shape_with_channels_moved(&eval->out[0]->shape, true);
   lac_status st = laci_check_floats(eval);
-  if (!st) st = laci_buf_create(eval->in[X]->dtype, &in_shape, &x, eval->err);
-  if (!st) st = laci_buf_create(eval->out[0]->dtype, &out_shape, &y, eval->err);
-  if (!st) {
-    move_channels(eval, eval->in[X], true, x);
-    const laci_buf *in[3] = {x, eval->in[W], laci_operand(eval, BIAS)};
-    laci_eval conv = *eval;
-    conv.in = in;
-    conv.n_in = eval->n_in > BIAS ? 3 : 2;
-    conv.out = &y;
-    conv.n_out = 1;
-    st = laci_op_conv.eval(&conv);
-  }
-  if (!st) move_channels(eval, y, false, eval->out[0]);
+  if (!st) st = laci_channels_last_eval(eval, laci_op_conv.eval);
   for (int64_t at = 0; sum && !st && at < sum->count; at++) eval->out[0]->f[at] += sum->f[at];
-  if (!st) st = laci_activation_apply_to_output(eval);
-  laci_buf_destroy(x);
-  laci_buf_destroy(y);
-  return st;
+  return st ? st : laci_activation_apply_to_output(eval);
 }
 
 static lac_status couple_channel_orders(const laci_graph *graph, const laci_node *node,

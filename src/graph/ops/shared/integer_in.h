@@ -25,7 +25,9 @@ bool laci_quantized_list_has_fitting_length(const laci_buf *list, const laci_sha
 typedef struct laci_dynamic_range {
   float scale, zero;
 } laci_dynamic_range;
-laci_dynamic_range laci_dynamic_find_range(const laci_buf *x);
+laci_dynamic_range laci_dynamic_find_range(const double *x, int64_t n);
+/** Returns the scale and zero point for numbers from low to high, and for 0. */
+laci_dynamic_range laci_dynamic_range_between(float low, float high);
 /** Returns the integer that stands for x, minus the zero point. */
 double laci_dynamic_quantize_to_steps(laci_dynamic_range range, double x);
 

@@ -14,14 +14,20 @@
 /** Clamps to the range of u8; NaN gives 0. */
 static float clamp_to_u8(float x) { return !(x > 0) ? 0 : x < UINT8_MAX ? x : UINT8_MAX; }
 
-laci_dynamic_range laci_dynamic_find_range(const laci_buf *x) {
-  float low = 0, high = 0;
-  for (int64_t at = 0; at < x->count; at++) {
-    low = fminf(low, (float)x->f[at]);
-    high = fmaxf(high, (float)x->f[at]);
-  }
+laci_dynamic_range laci_dynamic_range_between(float low, float high) {
+  low = fminf(low, 0);
+  high = fmaxf(high, 0);
   const float scale = (high - low) / UINT8_MAX;
   return (laci_dynamic_range){scale, scale > 0 ? rintf(clamp_to_u8(-low / scale)) : 0};
+}
+
+laci_dynamic_range laci_dynamic_find_range(const double *x, int64_t n) {
+  float low = 0, high = 0;
+  for (int64_t at = 0; at < n; at++) {
+    low = fminf(low, (float)x[at]);
+    high = fmaxf(high, (float)x[at]);
+  }
+  return laci_dynamic_range_between(low, high);
 }
 
 double laci_dynamic_quantize_to_steps(laci_dynamic_range range, double x) {
@@ -166,7 +172,7 @@ static lac_status dequantize_operand(const laci_eval *eval, int k, laci_buf **ou
     return fail_scales(eval, operand.data);
   lac_status st = laci_buf_create(LAC_DTYPE_F64, &x->shape, out, eval->err);
   const laci_dynamic_range range =
-      dynamic && x->f ? laci_dynamic_find_range(x) : (laci_dynamic_range){0};
+      dynamic && x->f ? laci_dynamic_find_range(x->f, x->count) : (laci_dynamic_range){0};
   for (int64_t at = 0; !st && at < x->count; at++) {
     double steps = laci_buf_get_f(x, at);
     if (dynamic) steps = laci_dynamic_quantize_to_steps(range, steps) * (double)range.scale;
@@ -192,8 +198,10 @@ static lac_status quantize_result(const laci_eval *eval, const laci_buf *sums) {
   if (scale->count != 1 || (zero && zero->count != 1) || !y->i)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE,
                           "the result's scale or zero point is no number");
+  const float one = (float)laci_buf_get_f(scale, 0);
+  const double whole = (double)floorf(1 / one);
   for (int64_t at = 0; at < y->count; at++) {
-    const double steps = rint(sums->f[at] / laci_buf_get_f(scale, 0));
+    const double steps = rint(form->floors_steps ? sums->f[at] * whole : sums->f[at] / (double)one);
     y->i[at] = laci_int_truncate(y->dtype, steps + (zero ? laci_buf_get_f(zero, 0) : 0));
   }
   return LAC_OK;

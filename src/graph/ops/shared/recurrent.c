@@ -2,6 +2,7 @@
  * The common code of LSTM, GRU and RNN (recurrent_in.h). One index of the parallel loop is one
  * sequence in one direction; its products with w are computed step by step. */
 #include "graph/coupling.h"
+#include "graph/ops/shared/integer_in.h"
 #include "graph/ops/shared/recurrent_in.h"
 #include "tensor/buf.h"
 
@@ -212,17 +213,25 @@ static void compute_input_products(const job *j, int64_t direction, const double
   }
 }
 
-static void run_sequence_in_direction(const job *j, int64_t direction, int64_t sequence) {
-  int64_t rows = j->op->n_gates * j->hidden;
-  double *work = j->work + (direction * j->batch + sequence) * j->work_size;
-  const double *bias = parameters_of_direction(j, BIAS, direction, 2 * rows);
+static double *work_of_sequence(const job *j, int64_t direction, int64_t sequence) {
+  return j->work + (direction * j->batch + sequence) * j->work_size;
+}
+
+static int64_t length_of_sequence(const job *j, int64_t sequence) {
   const laci_buf *lengths = laci_operand(j->eval, LENGTHS);
-  int64_t length = lengths ? laci_buf_get_i(lengths, sequence) : j->time;
-  if (length > j->time) length = j->time;
+  const int64_t length = lengths ? laci_buf_get_i(lengths, sequence) : j->time;
+  return length < j->time ? length : j->time;
+}
+
+static laci_cell cell_of_sequence(const job *j, int64_t direction, int64_t sequence) {
+  const int64_t rows = j->op->n_gates * j->hidden;
+  double *work = work_of_sequence(j, direction, sequence);
+  const double *bias = parameters_of_direction(j, BIAS, direction, 2 * rows);
   laci_cell cell = {.hidden = j->hidden,
                     .x = work,
                     .gates = work + rows,
                     .h = work + 2 * rows,
+                    .h_read = work + 2 * rows,
                     .c = work + 2 * rows + j->hidden,
                     .r = parameters_of_direction(j, R, direction, rows * j->hidden),
                     .bias = bias ? bias + rows : NULL,
@@ -232,28 +241,87 @@ static void run_sequence_in_direction(const job *j, int64_t direction, int64_t s
     cell.peephole = parameters_of_direction(j, PEEPHOLE, direction, 3 * j->hidden);
   memcpy(cell.act, j->act + direction * j->op->n_activations,
          (size_t)j->op->n_activations * sizeof *cell.act);
-  int64_t state = offset_of_state(j, direction, sequence);
+  return cell;
+}
+
+static void begin_sequence(const job *j, int64_t direction, int64_t sequence) {
+  const laci_cell cell = cell_of_sequence(j, direction, sequence);
+  const int64_t state = offset_of_state(j, direction, sequence);
   load_initial_state(j, INITIAL_H, state, cell.h);
   if (j->op->has_cell) load_initial_state(j, INITIAL_C, state, cell.c);
-  bool backward = direction == 1 || j->backward;
-  for (int64_t step = 0; step < length; step++) {
-    int64_t t = backward ? length - 1 - step : step;
-    int64_t x = j->batch_first ? sequence * j->time + t : t * j->batch + sequence;
-    compute_input_products(j, direction, j->eval->in[X]->f + x * j->inputs, work);
-    j->op->step(&cell);
-    int64_t y = j->batch_first
-                    ? (x * j->n_directions + direction) * j->hidden
-                    : ((t * j->n_directions + direction) * j->batch + sequence) * j->hidden;
-    write_state(laci_result(j->eval, 0), y, cell.h, j->hidden);
-  }
+}
+
+/** h_read: the hidden state as products read it; NULL: as it is. */
+static void run_step(const job *j, int64_t direction, int64_t sequence, int64_t step,
+                     const double *h_read) {
+  laci_cell cell = cell_of_sequence(j, direction, sequence);
+  const bool backward = direction == 1 || j->backward;
+  const int64_t t = backward ? length_of_sequence(j, sequence) - 1 - step : step;
+  const int64_t x = j->batch_first ? sequence * j->time + t : t * j->batch + sequence;
+  if (h_read) cell.h_read = h_read;
+  compute_input_products(j, direction, j->eval->in[X]->f + x * j->inputs,
+                         work_of_sequence(j, direction, sequence));
+  j->op->step(&cell);
+  const int64_t y = j->batch_first
+                        ? (x * j->n_directions + direction) * j->hidden
+                        : ((t * j->n_directions + direction) * j->batch + sequence) * j->hidden;
+  write_state(laci_result(j->eval, 0), y, cell.h, j->hidden);
+}
+
+static void end_sequence(const job *j, int64_t direction, int64_t sequence) {
+  const laci_cell cell = cell_of_sequence(j, direction, sequence);
+  const int64_t state = offset_of_state(j, direction, sequence);
   write_state(laci_result(j->eval, 1), state, cell.h, j->hidden);
   if (j->op->has_cell) write_state(laci_result(j->eval, 2), state, cell.c, j->hidden);
 }
 
 static void run_sequences(int64_t begin, int64_t end, void *context) {
   const job *j = context;
-  for (int64_t at = begin; at < end; at++)
-    run_sequence_in_direction(j, at / j->batch, at % j->batch);
+  for (int64_t at = begin; at < end; at++) {
+    const int64_t direction = at / j->batch, sequence = at % j->batch;
+    begin_sequence(j, direction, sequence);
+    for (int64_t step = 0; step < length_of_sequence(j, sequence); step++)
+      run_step(j, direction, sequence, step, NULL);
+    end_sequence(j, direction, sequence);
+  }
+}
+
+/* ---- Values, where hidden states are quantized: all sequences make each step together ---- */
+
+static laci_dynamic_range find_range_of_states(const job *j, int64_t direction, int64_t step) {
+  float low = 0, high = 0;
+  for (int64_t sequence = 0; sequence < j->batch; sequence++) {
+    if (step >= length_of_sequence(j, sequence)) continue;
+    const laci_cell cell = cell_of_sequence(j, direction, sequence);
+    for (int64_t k = 0; k < j->hidden; k++) {
+      low = fminf(low, (float)cell.h[k]);
+      high = fmaxf(high, (float)cell.h[k]);
+    }
+  }
+  return laci_dynamic_range_between(low, high);
+}
+
+static void run_quantized_step(const job *j, int64_t direction, int64_t step) {
+  const laci_dynamic_range range = find_range_of_states(j, direction, step);
+  for (int64_t sequence = 0; sequence < j->batch; sequence++) {
+    if (step >= length_of_sequence(j, sequence)) continue;
+    const laci_cell cell = cell_of_sequence(j, direction, sequence);
+    double *read = cell.c + j->hidden;
+    for (int64_t k = 0; k < j->hidden; k++)
+      read[k] = laci_dynamic_quantize_to_steps(range, cell.h[k]) * (double)range.scale;
+    run_step(j, direction, sequence, step, read);
+  }
+}
+
+static void run_quantized_directions(int64_t begin, int64_t end, void *context) {
+  const job *j = context;
+  for (int64_t direction = begin; direction < end; direction++) {
+    for (int64_t sequence = 0; sequence < j->batch; sequence++)
+      begin_sequence(j, direction, sequence);
+    for (int64_t step = 0; step < j->time; step++) run_quantized_step(j, direction, step);
+    for (int64_t sequence = 0; sequence < j->batch; sequence++)
+      end_sequence(j, direction, sequence);
+  }
 }
 
 /** Checks that every operand that is present has as many elements as the common code reads. */
@@ -290,14 +358,15 @@ lac_status laci_recurrent_eval(const laci_eval *eval, const laci_recurrent *op) 
            .hidden = r->dims[2]};
   j.time = x->dims[j.batch_first ? 1 : 0];
   j.batch = x->dims[j.batch_first ? 0 : 1];
-  j.work_size = (2 * op->n_gates + 2) * j.hidden;
+  j.work_size = (2 * op->n_gates + 3) * j.hidden;
   lac_status st = check_operand_sizes(&j);
   int n = (int)j.n_directions * op->n_activations;
   if (!st) st = read_activations(eval->node, op, n, j.act, eval->err);
   if (st) return st;
   j.work = laci_alloc((size_t)(j.n_directions * j.batch * j.work_size), sizeof *j.work);
   if (!j.work) return laci_fail_memory(eval->err, eval->node->name);
-  laci_eval_parallel(eval, j.n_directions * j.batch, run_sequences, &j);
+  if (op->dynamic) laci_eval_parallel(eval, j.n_directions, run_quantized_directions, &j);
+  else laci_eval_parallel(eval, j.n_directions * j.batch, run_sequences, &j);
   laci_free(j.work);
   return LAC_OK;
 }

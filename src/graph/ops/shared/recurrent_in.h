@@ -32,6 +32,8 @@ typedef struct laci_cell {
   const double *peephole; /* [3 * H], or NULL */
   double *h, *c;          /* [H] the hidden state, and the cell state of an LSTM, which the step
                              replaces */
+  const double *h_read;   /* [H] the hidden state as products read it: h, or what is left of it once
+                             it was quantized */
   double *gates;          /* [G * H] scratch */
   laci_activation act[LACI_MAX_ACTIVATIONS];
   double clip; /* limit of the absolute value to which an activation's argument is clipped;
@@ -48,8 +50,14 @@ typedef struct laci_recurrent {
   bool has_cell;                                 /* the operator has a cell state (LSTM), and so the
                                                     inputs initial_c and peepholes and the output
                                                     y_c */
+  bool dynamic;                                  /* hidden states are quantized before each step, as
+                                                    DynamicQuantizeLinear does, all sequences of a
+                                                    direction together */
   void (*step)(const laci_cell *cell);
 } laci_recurrent;
+
+/** Computes a step of an LSTM (lstm.c). */
+void laci_lstm_compute_step(const laci_cell *cell);
 
 /** Returns act(x), where x is clipped first. */
 double laci_cell_clip_and_activate(const laci_cell *cell, int activation, double x);

@@ -33,13 +33,8 @@ const laci_fused *laci_native_quantization_after(const laci_cpu_plan *plan, int 
   const int quantize = find_only_reader(plan, value);
   const laci_node *node = quantize < 0 ? NULL : &plan->graph->nodes[quantize];
   if (!node || node->n_outputs != 1) return NULL;
-  const laci_value *bytes = &plan->graph->values[node->outputs[0]];
-  for (int at = 0; at < bytes->n_readers; at++) {
-    const laci_fused *last = &plan->fused[bytes->readers[at]];
-    const bool is = plan->computed[bytes->readers[at]] && laci_plan_is_quantize_pair(last);
-    if (is && last->reads[0] == value) return last;
-  }
-  return NULL;
+  const laci_fused *last = &plan->fused[laci_plan_find_computing_node(plan, quantize)];
+  return laci_plan_is_quantize_pair(last) && last->reads[0] == value ? last : NULL;
 }
 
 int laci_native_canonical_value(const laci_cpu_plan *plan, int value) {

@@ -39,7 +39,7 @@ void laci_native_set_int8_bounds(laci_native_layer *layer) {
   const laci_fake_quantized *y = layer->int8->y;
   q->zero = laci_bytes_zero_point(y);
   q->low = layer->has_low ? quantize_bound(y, layer->low) : 0;
-  q->high = layer->has_high ? quantize_bound(y, layer->high) : UINT8_MAX;
+  q->high = layer->has_high ? quantize_bound(y, layer->high) : (uint8_t)(y->high - y->low);
 }
 
 bool laci_native_set_int8_post_functions(laci_net *net, laci_native_layer *layer) {
