@@ -84,7 +84,7 @@ static void join_crew(int64_t begin, int64_t end, void *context) {
 void laci_crew_run_leader(laci_pool *pool, laci_crew_lead *lead, void *context) {
   const int threads = laci_pool_threads(pool);
   laci_crew crew = {.lead = lead, .lead_context = context, .n = threads < MOST ? threads : MOST};
-  laci_pool_for(pool, crew.n, 1, join_crew, &crew);
+  laci_pool_for_in_order(pool, crew.n, 1, join_crew, &crew);
 }
 
 void laci_crew_for(laci_crew *crew, laci_crew_body *body, void *context) {

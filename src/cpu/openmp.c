@@ -34,6 +34,7 @@ enum {
 static void (*set_threads)(int n);
 static int (*max_threads)(void);
 static void (*run_region)(void (*body)(void *), void *context, unsigned n, unsigned flags);
+static int (*thread_index)(void);   /* set if run_region is */
 static _Thread_local pid_t team_of; /* process id in which this thread had a team of OpenMP threads;
                                        0: it has had none */
 static bool survives_fork;          /* a forked process may use this OpenMP run time */
@@ -56,13 +57,17 @@ __attribute__((constructor)) static void find_openmp_runtime(void) {
     library = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   void *set = find_function(library, "omp_set_num_threads"),
        *max = find_function(library, "omp_get_max_threads");
-  void *run = find_function(library, "GOMP_parallel");
+  void *run = find_function(library, "GOMP_parallel"),
+       *index = find_function(library, "omp_get_thread_num");
   if (set && max) {
     memcpy(&set_threads, &set, sizeof set);
     memcpy(&max_threads, &max, sizeof max);
   }
 #if !defined(__SANITIZE_THREAD__)
-  if (set && max && run) memcpy(&run_region, &run, sizeof run);
+  if (set && max && is_same_object(run, index)) {
+    memcpy(&run_region, &run, sizeof run);
+    memcpy(&thread_index, &index, sizeof index);
+  }
 #endif
   survives_fork = is_same_object(run, find_function(library, "laci_team_survives_fork"));
   if (library) (void)dlclose(library);
@@ -145,6 +150,8 @@ int laci_openmp_available_threads(int n) {
 void laci_openmp_run(int n, void (*body)(void *context), void *context) {
   run_region(body, context, (unsigned)n, 0);
 }
+
+int laci_openmp_thread_index(void) { return thread_index(); }
 
 bool laci_openmp_can_use_threads(int n) {
   if (n <= 1 || survives_fork) return true;

@@ -20,6 +20,9 @@ int laci_openmp_available_threads(int n);
 /** Runs body(context) on up to n threads, including the caller's; returns when all have
  * finished. */
 void laci_openmp_run(int n, void (*body)(void *context), void *context);
+/** Returns the calling thread's index, from 0 to n - 1, among the threads of laci_openmp_run.
+ * Called by its body. */
+int laci_openmp_thread_index(void);
 /** Can the OpenMP run time use n threads for the calling thread? Ask this before oneDNN or
  * laci_openmp_run uses them. False in a process that was forked after this thread had a team: the
  * team's threads stayed in the other process, and the run time would wait for them forever. Always

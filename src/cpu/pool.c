@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The worker pool: threads that take a loop's parts one after the other from an atomic counter.
+ * The worker pool: threads that take a loop's parts one after the other from atomic counters.
+ *
+ * Each thread has a counter of its own for a stretch of the parts, the same stretch in every loop
+ * over the same indices. So what a thread has written in one loop is in its cache when the next one
+ * reads it. A thread whose stretch is done takes parts of the other stretches.
  *
  * They are the threads of the OpenMP run time, which oneDNN uses, too, if there is one and each
  * thread has a core. Otherwise they are our own threads, which sleep until a loop is posted. A pool
@@ -28,16 +32,23 @@
 #include "cpu/denormals.h"
 #include "cpu/openmp.h"
 
-enum { MAX_THREADS = 1024 };
+enum { MAX_THREADS = 1024, MAX_STRETCHES = 64, CACHE_LINE = 64 };
+
+/* The parts that one thread takes first, those of indices from `next` to before `end`. */
+typedef struct stretch {
+  _Alignas(CACHE_LINE) _Atomic int64_t next;
+  int64_t end;
+} stretch;
 
 typedef struct loop {
-  int64_t n, grain;
+  int64_t grain;
   laci_pool_body *body;
   void *context;
   /* context of the thread that posted the loop: workers use its log and its interrupt flag */
   lac_context *job;
   bool flushes; /* denormals are flushed to 0 in the posting thread, and so in its workers */
-  _Atomic int64_t next;
+  int n_stretches;
+  stretch stretches[MAX_STRETCHES];
 } loop;
 
 struct laci_pool {
@@ -47,6 +58,7 @@ struct laci_pool {
   loop *current;         /* the loop that runs; NULL: none does */
   uint64_t n_posted;     /* number of loops posted so far; a worker joins each loop only once */
   int n_inside;          /* number of workers inside the current loop */
+  int n_running;         /* number of workers of its own that have begun to run */
   bool closing;
   bool borrows;           /* the workers are threads of the OpenMP run time */
   laci_parallel parallel; /* the caller's threads, on which loops run; run NULL: the pool has its
@@ -58,6 +70,7 @@ struct laci_pool {
 
 static _Thread_local bool inside_body; /* this thread is inside a loop's body; a loop posted from
                                           there runs on this thread alone */
+static _Thread_local int own_index; /* index of this thread among those of the loop that it is in */
 
 static int count_cores_allowed(void) {
   cpu_set_t set;
@@ -67,26 +80,52 @@ static int count_cores_allowed(void) {
   return n > 0 ? n : 1;
 }
 
-static void run_parts(void *context) {
-  loop *l = context;
+/* Divides n indices into at most n_stretches stretches, of whole parts of l->grain. */
+static void divide_into_stretches(loop *l, int64_t n, int n_stretches) {
+  const int64_t n_parts = (n - 1) / l->grain + 1;
+  int64_t most = n_stretches < MAX_STRETCHES ? n_stretches : MAX_STRETCHES;
+  if (most > n_parts) most = n_parts;
+  l->n_stretches = (int)most;
+  int64_t part = 0;
+  for (int at = 0; at < l->n_stretches; at++) {
+    l->stretches[at].next = part * l->grain;
+    part += n_parts / most + (at < n_parts % most);
+    l->stretches[at].end = part < n_parts ? part * l->grain : n;
+  }
+}
+
+static void run_stretch(const loop *l, stretch *s) {
+  for (;;) {
+    const int64_t begin = atomic_fetch_add_explicit(&s->next, l->grain, memory_order_relaxed);
+    if (begin >= s->end) break;
+    l->body(begin, s->end - begin > l->grain ? begin + l->grain : s->end, l->context);
+  }
+}
+
+/* Computes parts of a loop, as thread `index` of its threads, until none is left. */
+static void run_parts(loop *l, int index) {
   lac_context *before = laci_context_enter(l->job);
   const bool flushed = laci_denormals_set_flushed(l->flushes);
   inside_body = true;
-  for (;;) {
-    int64_t begin = atomic_fetch_add_explicit(&l->next, l->grain, memory_order_relaxed);
-    if (begin >= l->n) break;
-    int64_t end = l->n - begin > l->grain ? begin + l->grain : l->n;
-    l->body(begin, end, l->context);
+  own_index = index;
+  for (int at = 0; at < l->n_stretches; at++) {
+    run_stretch(l, &l->stretches[(index + at) % l->n_stretches]);
   }
+  own_index = 0;
   inside_body = false;
   (void)laci_denormals_set_flushed(flushed);
   (void)laci_context_enter(before);
 }
 
+static void run_parts_on_openmp(void *context) { run_parts(context, laci_openmp_thread_index()); }
+
+int laci_pool_thread_index(void) { return own_index; }
+
 static void *run_worker(void *context) {
   laci_pool *pool = context;
   uint64_t seen = 0;
   pthread_mutex_lock(&pool->lock);
+  const int index = ++pool->n_running; /* 0 is the thread that posts loops */
   for (;;) {
     while (!pool->closing && (!pool->current || pool->n_posted == seen)) {
       pthread_cond_wait(&pool->posted, &pool->lock);
@@ -96,7 +135,7 @@ static void *run_worker(void *context) {
     loop *l = pool->current;
     pool->n_inside++;
     pthread_mutex_unlock(&pool->lock);
-    run_parts(l);
+    run_parts(l, index);
     pthread_mutex_lock(&pool->lock);
     if (--pool->n_inside == 0) pthread_cond_signal(&pool->left);
   }
@@ -186,26 +225,28 @@ void laci_pool_destroy(laci_pool *pool) {
 
 int laci_pool_threads(const laci_pool *pool) { return pool ? pool->n_workers + 1 : 1; }
 
+/* Computes all parts on the calling thread, which may be inside a body of another loop. */
 static void run_serially(int64_t n, int64_t grain, laci_pool_body *body, void *context) {
+  const int index = own_index;
+  own_index = 0;
   for (int64_t begin = 0; begin < n; begin += grain) {
     body(begin, n - begin > grain ? begin + grain : n, context);
     if (n - begin <= grain) break; /* begin + grain could overflow */
   }
+  own_index = index;
 }
 
-static void run_part(void *arg, int index) {
-  (void)index; /* each call takes the parts that are left */
-  run_parts(arg);
+/* Each call takes the parts that are left. */
+static void run_part(void *arg, int index) { run_parts(arg, index); }
+
+static void run_on_callers_threads(const laci_pool *pool, loop *l, int n_threads) {
+  pool->parallel.run(pool->parallel.context, run_part, l, n_threads);
+  run_parts(l, 0); /* normally no part is left; the caller's function may have omitted some */
 }
 
-static void run_on_callers_threads(const laci_pool *pool, loop *l) {
-  const int64_t n_parts = (l->n - 1) / l->grain + 1;
-  const int n = n_parts < laci_pool_threads(pool) ? (int)n_parts : laci_pool_threads(pool);
-  pool->parallel.run(pool->parallel.context, run_part, l, n);
-  run_parts(l); /* normally no part is left; the caller's function may have omitted some */
-}
-
-void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body, void *context) {
+/* Runs a loop whose parts are divided into at most n_stretches stretches. */
+static void run_loop(laci_pool *pool, int64_t n, int64_t grain, int n_stretches,
+                     laci_pool_body *body, void *context) {
   if (n <= 0) return;
   if (grain < 1) grain = 1;
   if (!pool || pool->n_workers == 0 || inside_body || n <= grain || pool->owner != getpid() ||
@@ -213,12 +254,14 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
     run_serially(n, grain, body, context);
     return;
   }
-  loop l = {.n = n,
-            .grain = grain,
+  loop l = {.grain = grain,
             .body = body,
             .context = context,
             .job = laci_context_current(),
             .flushes = laci_denormals_are_flushed()};
+  divide_into_stretches(&l, n, n_stretches);
+  const int64_t n_parts = (n - 1) / grain + 1;
+  const int n_threads = n_parts < laci_pool_threads(pool) ? (int)n_parts : laci_pool_threads(pool);
   pthread_mutex_lock(&pool->lock);
   bool busy = pool->current != NULL; /* true: another thread's loop is running; this one then runs
                                         on its caller alone */
@@ -233,11 +276,21 @@ void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *bo
     return;
   }
   if (pool->borrows)
-    laci_openmp_run(laci_openmp_available_threads(laci_pool_threads(pool)), run_parts, &l);
-  else if (pool->parallel.run) run_on_callers_threads(pool, &l);
-  else run_parts(&l);
+    laci_openmp_run(laci_openmp_available_threads(laci_pool_threads(pool)), run_parts_on_openmp,
+                    &l);
+  else if (pool->parallel.run) run_on_callers_threads(pool, &l, n_threads);
+  else run_parts(&l, 0);
   pthread_mutex_lock(&pool->lock);
   pool->current = NULL;
   while (pool->n_inside > 0) pthread_cond_wait(&pool->left, &pool->lock);
   pthread_mutex_unlock(&pool->lock);
+}
+
+void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body, void *context) {
+  run_loop(pool, n, grain, laci_pool_threads(pool), body, context);
+}
+
+void laci_pool_for_in_order(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body,
+                            void *context) {
+  run_loop(pool, n, grain, 1, body, context);
 }

@@ -37,10 +37,19 @@ int laci_pool_threads(const laci_pool *pool); /* returns the number of threads; 
 
 typedef void laci_pool_body(int64_t begin, int64_t end, void *context);
 
-/** Divides the indices [0, n) into parts of at most `grain` (>= 1), which idle threads take in
- * order; returns when all are done. The threads run in the caller's context (lacuna/context.h).
- * pool NULL: the caller's thread does everything. Calls from inside a body run on the calling
- * thread alone. */
+/** Divides the indices [0, n) into parts of at most `grain` (>= 1), and these into one stretch for
+ * each thread. A thread takes the parts of its own stretch in order, then those that are left of
+ * others; the call returns when all are done. The threads run in the caller's context
+ * (lacuna/context.h). pool NULL: the caller's thread does everything. Calls from inside a body run
+ * on the calling thread alone. */
 void laci_pool_for(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body, void *context);
+/** Runs a loop like laci_pool_for, but idle threads take the parts in order: for a loop whose first
+ * parts take longest. */
+void laci_pool_for_in_order(laci_pool *pool, int64_t n, int64_t grain, laci_pool_body *body,
+                            void *context);
+/** Returns the index of the calling thread, 0 to laci_pool_threads() - 1, among the threads of the
+ * loop whose body calls it, for memory that each thread has of its own. 0 outside of a body, and
+ * where a loop runs on its caller alone. */
+int laci_pool_thread_index(void);
 
 #endif

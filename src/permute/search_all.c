@@ -127,7 +127,7 @@ static void search_most_expensive_first(search_set *a, const ranked *order, doub
   }
   a->inner = NULL;
   a->ranked = order + n_large;
-  laci_pool_for(pool, a->n - n_large, 1, search_ranked_range, a);
+  laci_pool_for_in_order(pool, a->n - n_large, 1, search_ranked_range, a);
 }
 
 /* Searches the problems within a time limit. order: problems by cost, the least expensive first.
@@ -142,7 +142,7 @@ static void search_within_time(search_set *a, const ranked *order, double cost, 
   a->budget = (budget){.n_threads = laci_pool_threads(pool), .cost_left = cost};
   a->budget.end = laci_clock_seconds() + a->options->seconds;
   a->ranked = order;
-  laci_pool_for(pool, n_small, 1, search_ranked_range, a);
+  laci_pool_for_in_order(pool, n_small, 1, search_ranked_range, a);
   a->inner = pool;
   for (int64_t i = n_small; i < a->n; i++) search_ranked_problem(a, &order[i]);
 }

@@ -23,17 +23,22 @@ typedef struct counts {
   atomic_int bad_parts;
   laci_pool *nested; /* a loop of three indices is run from every body */
   atomic_int nested_sum;
+  atomic_int bad_threads; /* bodies whose thread has no index of the pool */
+  int n_threads;
 } counts;
 
 static void count_nested(int64_t begin, int64_t end, void *context) {
   counts *c = context;
   for (int64_t i = begin; i < end; i++) atomic_fetch_add(&c->nested_sum, (int)i + 1);
+  if (laci_pool_thread_index() != 0) atomic_fetch_add(&c->bad_threads, 1);
 }
 
 static void count(int64_t begin, int64_t end, void *context) {
   counts *c = context;
   if (begin < 0 || end > c->n || end - begin > c->grain || begin >= end)
     atomic_fetch_add(&c->bad_parts, 1);
+  const int index = laci_pool_thread_index();
+  if (index < 0 || index >= c->n_threads) atomic_fetch_add(&c->bad_threads, 1);
   for (int64_t i = begin; i < end; i++) atomic_fetch_add(&c->times[i], 1);
   if (c->nested) laci_pool_for(c->nested, 3, 1, count_nested, c);
 }
@@ -43,8 +48,11 @@ static void expect_each_once(laci_pool *pool, int64_t n, int64_t grain) {
   assert_non_null(c);
   c->n = n;
   c->grain = grain;
+  c->n_threads = laci_pool_threads(pool);
   laci_pool_for(pool, n, grain, count, c);
   assert_int_equal(c->bad_parts, 0);
+  assert_int_equal(c->bad_threads, 0);
+  assert_int_equal(laci_pool_thread_index(), 0);
   for (int64_t i = 0; i < MOST; i++) assert_int_equal(c->times[i], i < n);
   free(c);
 }
@@ -90,6 +98,36 @@ static void computes_every_index_once_on_the_callers_threads(void **state) {
   }
 }
 
+typedef struct visits {
+  int64_t indices[MOST];
+  int n;
+} visits;
+
+static void visit(int64_t begin, int64_t end, void *context) {
+  visits *v = context;
+  for (int64_t i = begin; i < end; i++) v->indices[v->n++] = i;
+}
+
+/* The last thread of the caller comes first: it takes parts of its own stretch, or all in order. */
+static void parts_are_taken_by_stretch_or_in_order(void **state) {
+  (void)state;
+  static const int64_t by_stretch[] = {6, 7, 0, 1, 2, 3, 4, 5};
+  bool leaves_out = false;
+  const laci_parallel parallel = {.run = run_backwards, .context = &leaves_out};
+  laci_pool *pool = NULL;
+  visits one = {.n = 0}, other = {.n = 0};
+  assert_int_equal(laci_pool_create_on(&parallel, 3, &pool, NULL), LAC_OK);
+  laci_pool_for(pool, 8, 1, visit, &one);
+  laci_pool_for_in_order(pool, 8, 1, visit, &other);
+  assert_int_equal(one.n, 8);
+  assert_int_equal(other.n, 8);
+  for (int at = 0; at < 8; at++) {
+    assert_int_equal(one.indices[at], by_stretch[at]);
+    assert_int_equal(other.indices[at], at);
+  }
+  laci_pool_destroy(pool);
+}
+
 static void nested_loops_run_where_they_stand(void **state) {
   (void)state;
   laci_pool *pool = NULL;
@@ -100,7 +138,9 @@ static void nested_loops_run_where_they_stand(void **state) {
     c->n = 10;
     c->grain = 1;
     c->nested = pool;
+    c->n_threads = 3;
     laci_pool_for(pool, c->n, c->grain, count, c);
+    assert_int_equal(c->bad_threads, 0);
     assert_int_equal(c->nested_sum, 10 * (1 + 2 + 3));
     free(c);
   }
@@ -145,6 +185,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(computes_every_index_once),
       cmocka_unit_test(computes_every_index_once_on_the_callers_threads),
+      cmocka_unit_test(parts_are_taken_by_stretch_or_in_order),
       cmocka_unit_test(nested_loops_run_where_they_stand),
       cmocka_unit_test(finds_out_how_many_cores_there_are),
       cmocka_unit_test(a_pool_without_memory_is_an_error),

@@ -2,8 +2,6 @@
  * A product of int8 by AMX (kernel/sparse/amx.h), zeros included. It gains wherever a processor has
  * AMX: its registers multiply four times as much as vectors in the same time, more than any N:M
  * pattern saves. */
-#include <stdatomic.h>
-
 #include "base/divide.h"
 #include "cpu/cpu.h"
 #include "cpu/pool.h"
@@ -68,9 +66,7 @@ typedef struct work {
   const laci_native_kernel *kernel;
   laci_sparse_operands o;
   division division;
-  char *scratch;
-  int64_t n_items;
-  atomic_llong next; /* the first item that no thread has taken yet */
+  char *scratch; /* of all threads */
 } work;
 
 /** Computes an item. Consecutive items have the same tiles. */
@@ -92,14 +88,11 @@ static void compute_item(const work *w, int64_t item, void *scratch) {
   laci_amx_multiply(weights, &w->o, &part, scratch);
 }
 
-/** Computes items as long as there are any. begin: index of the scratch. */
 static void compute_items(int64_t begin, int64_t end, void *context) {
-  work *w = context;
-  (void)end;
-  void *scratch = w->scratch + (size_t)begin * w->division.scratch_bytes;
-  for (int64_t item; (item = atomic_fetch_add(&w->next, 1)) < w->n_items;) {
-    compute_item(w, item, scratch);
-  }
+  const work *w = context;
+  void *scratch = w->scratch;
+  if (scratch) scratch = w->scratch + (size_t)laci_pool_thread_index() * w->division.scratch_bytes;
+  for (int64_t item = begin; item < end; item++) compute_item(w, item, scratch);
 }
 
 static void run_layer(laci_net *net, const laci_native_layer_step *step) {
@@ -108,10 +101,10 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   work w = {.kernel = kernel,
             .o = laci_native_layer_step_operands(net, step),
             .division = d,
-            .scratch = d.scratch_bytes > 0 ? laci_net_tensor_data(net, step->scratch) : NULL,
-            .n_items = d.n_of_tiles * kernel->amx->n_groups * d.n_of_rows};
+            .scratch = d.scratch_bytes > 0 ? laci_net_tensor_data(net, step->scratch) : NULL};
   laci_native_fill_result_border(net, step, w.o.y);
-  laci_pool_for(net->pool, net->n_threads, 1, compute_items, &w);
+  const int64_t n_items = d.n_of_tiles * kernel->amx->n_groups * d.n_of_rows;
+  laci_pool_for(net->pool, n_items, 1, compute_items, &w);
 }
 
 /* ---- The record ---- */
