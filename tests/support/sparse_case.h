@@ -92,6 +92,12 @@ static const sparse_case sparse_cases[] = {
     {"nothing kept", SPARSE_WINDOW(8, 40, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 0},
     {"all kept", SPARSE_WINDOW(9, 29, 1, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
     {"no pattern", SPARSE_WINDOW(61, 43, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 5},
+    {"3x3 of 64 channels", SPARSE_WINDOW(64, 35, 1, 6, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1,
+     2},
+    {"3x3 of 75 channels, stride 2", SPARSE_WINDOW(75, 20, 1, 9, 11, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
+     PIXELS, 2, 2},
+    {"3x3 of 132 channels of images, two groups",
+     SPARSE_WINDOW(264, 40, 2, 3, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 1, 4},
     {"many columns", SPARSE_WINDOW(700, 31, 1, 3, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2},
 };
 enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };
@@ -235,6 +241,12 @@ static inline void sparse_quantize(int64_t n_rows, int64_t n_dense, sparse_opera
                                          .zero = 100,
                                          .high = UINT8_MAX};
 }
+
+/** Quantizations of sums before a residual is added. */
+static const laci_sparse_middle sparse_middles[] = {
+    {.scale = 0.71F, .zero = 90, .low = 20, .high = 240},
+    {.scale = 1.3F, .zero = 0, .low = 0, .high = UINT8_MAX, .last = true},
+};
 
 /** Makes the operands of a case. layouts: those of the input and of the result. */
 static inline void sparse_operands_at(const sparse_case *c, int shift,

@@ -49,6 +49,21 @@ static void expect_same(const sparse_case *c, const sparse_operands *o,
   free(want);
 }
 
+static void expect_same_with_middles(const sparse_case *c, sparse_operands *o,
+                                     const laci_sparse_operands *run) {
+  for (int at = 0; at < 2 && run->residual; at++) {
+    o->quantized.middle = &sparse_middles[at];
+    expect_same(c, o, run);
+  }
+  o->quantized.middle = NULL;
+}
+
+/* Scales as networks have them, with which no result exceeds 32 bits. */
+static void use_small_scales(sparse_operands *o) {
+  for (int64_t row = 0; row < o->convolution.product.n_rows; row++)
+    o->scale[row] = (float)(1 + row % 7) / 1000;
+}
+
 static void parts_have_the_same_bits(void **state) {
   (void)state;
   if (!laci_cpu_has_int8_tiles()) skip();
@@ -60,32 +75,57 @@ static void parts_have_the_same_bits(void **state) {
       laci_sparse_operands run =
           sparse_run_of(&o, with % 2 > 0, with > 1 ? 0 : -INFINITY, with > 1 ? 0 : INFINITY);
       expect_same(&c, &o, &run);
+      expect_same_with_middles(&c, &o, &run);
       sparse_follow(&run, with, with % 2 > 0);
       expect_same(&c, &o, &run);
+    }
+    use_small_scales(&o);
+    for (int with = 0; with < 4; with++) {
+      const laci_sparse_operands run =
+          sparse_run_of(&o, with % 2 > 0, with > 1 ? 0 : -INFINITY, with > 1 ? 0 : INFINITY);
+      expect_same(&c, &o, &run);
+      expect_same_with_middles(&c, &o, &run);
     }
     sparse_operands_clear(&o);
   }
 }
 
-/* The int8x4 of PC16P and HWC16N follow each other: they are multiplied where they are. */
-static void whole_registers_are_not_copied(void **state) {
-  const sparse_case cases[] = {
-      {"64 channels of pixels", SPARSE_WINDOW(64, 20, 1, 5, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
-       LACI_FORMAT_PC16P, LACI_FORMAT_PC16P, 1, 2},
-      {"60 channels", SPARSE_WINDOW(60, 20, 1, 5, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
-       LACI_FORMAT_PC16P, LACI_FORMAT_PC16P, 1, 2},
+/* A register is loaded from x where a tap has 16 int8x4 or more, in any layout. */
+static void channels_of_a_tap_are_not_copied(void **state) {
+  static const struct {
+    sparse_case of;
+    int64_t taps, deep; /* deep 0: copied */
+  } cases[] = {
+      {{"64 channels of pixels", SPARSE_WINDOW(64, 20, 1, 5, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
+        LACI_FORMAT_PC16P, LACI_FORMAT_PC16P, 1, 2},
+       1,
+       1},
+      {{"60 channels", SPARSE_WINDOW(60, 20, 1, 5, 7, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
+        LACI_FORMAT_PC16P, LACI_FORMAT_PC16P, 1, 2},
+       1,
+       0},
+      {{"3x3 of 68 channels", SPARSE_WINDOW(68, 20, 1, 5, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
+        LACI_FORMAT_CHW, LACI_FORMAT_CHW, 1, 2},
+       9,
+       18},
+      {{"3x3 of 32 channels", SPARSE_WINDOW(32, 20, 1, 5, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
+        LACI_FORMAT_CHW, LACI_FORMAT_CHW, 1, 2},
+       1,
+       0},
   };
   (void)state;
-  for (int at = 0; at < 2; at++) {
-    const sparse_case c = sparse_case_of(&cases[at], LACI_SPARSE_S8);
+  for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+    const sparse_case c = sparse_case_of(&cases[at].of, LACI_SPARSE_S8);
     sparse_operands o;
     laci_amx_weights w;
     lac_error err = {0};
     sparse_operands_init(&c, 0, &o);
     assert_int_equal(
         laci_amx_weights_init(&o.convolution.product, o.convolution.kept.weight, &w, &err), LAC_OK);
-    assert_int_equal(w.as_stored, at == 0);
-    assert_int_equal(laci_amx_scratch_bytes(&w, 3), at == 0 ? 0 : 3 * LACI_AMX_BYTES);
+    assert_int_equal(w.n_taps, cases[at].taps);
+    assert_int_equal(w.int8x4_stride != 0, cases[at].deep != 0);
+    assert_int_equal(laci_amx_scratch_bytes(&w, 3) == 0, cases[at].deep != 0);
+    if (cases[at].deep) assert_int_equal(w.n_deep, cases[at].deep);
     laci_amx_weights_clear(&w);
     sparse_operands_clear(&o);
   }
@@ -94,7 +134,7 @@ static void whole_registers_are_not_copied(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parts_have_the_same_bits),
-      cmocka_unit_test(whole_registers_are_not_copied),
+      cmocka_unit_test(channels_of_a_tap_are_not_copied),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,16 @@ static double byte_of(const laci_sparse_quantized *q, double v) {
   return fmax(q->low, fmin(q->high, nearbyint(v) + q->zero));
 }
 
+/* v with a value of the residual. */
+static float added(const laci_sparse_quantized *q, float v, float residual) {
+  const laci_sparse_middle *m = q->middle;
+  if (!m) return fmaf(residual, q->residual_scale, v);
+  const laci_sparse_quantized of_sums = {.zero = m->zero, .low = m->low, .high = m->high};
+  const float sum = (float)byte_of(&of_sums, (double)v) - (float)m->zero;
+  return m->last ? fmaf(sum, m->scale, residual * q->residual_scale)
+                 : fmaf(residual, q->residual_scale, sum * m->scale);
+}
+
 static void for_each_result(const sparse_case *c, sparse_operands *o,
                             const laci_sparse_operands *run,
                             void (*expect)(const sparse_case *c, const sparse_operands *o,
@@ -65,9 +75,7 @@ static void expect_byte(const sparse_case *c, const sparse_operands *o,
   const sparse_place out =
       sparse_place_of(&o->convolution.out, LACI_SPARSE_S8, p.row, (const int64_t[]){p.y, p.x});
   float v = scaled(o, p.row, sum_of(c, o, p));
-  if (run->residual) {
-    v = fmaf(sparse_get(run->residual + at, out) - (float)q->residual_zero, q->residual_scale, v);
-  }
+  if (run->residual) v = added(q, v, sparse_get(run->residual + at, out) - (float)q->residual_zero);
   const double got = (double)sparse_get(o->y + at, out), want = byte_of(q, (double)v);
   n_beyond += v >= 2147483648.0F;
   n_below += v < -2147483648.0F;
@@ -88,6 +96,9 @@ static void the_definition_is_a_convolution(void **state) {
       const laci_sparse_operands run =
           sparse_run_of(&o, with % 2 > 0, with > 1 ? 0 : -INFINITY, with > 1 ? 0 : INFINITY);
       for_each_result(&c, &o, &run, expect_byte);
+      o.quantized.middle = &sparse_middles[with % 2];
+      if (run.residual) for_each_result(&c, &o, &run, expect_byte);
+      o.quantized.middle = NULL;
     }
     sparse_operands_clear(&o);
   }

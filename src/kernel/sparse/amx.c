@@ -15,15 +15,71 @@ enum {
   ROW_BYTES = DEEP * INT8X4,
 };
 
-/* Stores the int8x4 of all groups, and finds out whether those of each register follow each other
- * in x. */
-static void find_int8x4(const laci_sparse_product *p, laci_amx_weights *w, int64_t *int8x4_at) {
-  const int64_t n = w->n_groups * w->int8x4_each;
-  w->as_stored = w->int8x4_each % DEEP == 0;
+/* ---- Registers of x ---- */
+
+/* The order of a group's int8x4: each has the same distance `stride` from the one n_taps before it.
+ * Then a register holds int8x4 of one tap. */
+typedef struct tap_order {
+  int64_t n_taps, stride;
+} tap_order;
+
+static int64_t int8x4_offset(const laci_sparse_product *p, int64_t at) {
+  return p->column_at[at * INT8X4];
+}
+
+static bool has_stride(const laci_sparse_product *p, int64_t each, const tap_order *o) {
+  const int64_t n = p->n_columns / INT8X4;
   for (int64_t at = 0; at < n; at++) {
-    int8x4_at[at] = p->column_at[at * INT8X4];
-    if (at % DEEP != 0 && int8x4_at[at] != int8x4_at[at - 1] + LANES) w->as_stored = false;
+    const bool is_first = at % each < o->n_taps;
+    if (!is_first && int8x4_offset(p, at) - int8x4_offset(p, at - o->n_taps) != o->stride)
+      return false;
   }
+  return true;
+}
+
+/* Finds the fewest taps for which the groups, of `each` int8x4, have such an order, and a tap fills
+ * a register. stride 0: there are none. */
+static tap_order find_tap_order(const laci_sparse_product *p, int64_t each) {
+  for (tap_order o = {.n_taps = 1}; o.n_taps * DEEP <= each; o.n_taps++) {
+    if (each % o.n_taps != 0) continue;
+    o.stride = int8x4_offset(p, o.n_taps) - int8x4_offset(p, 0);
+    if (o.stride > 0 && has_stride(p, each, &o)) return o;
+  }
+  return (tap_order){.n_taps = each};
+}
+
+/* Returns the first int8x4, among those of a tap, that a register holds. A tap's last register is
+ * full, too: it begins with int8x4 that the one before has as well, where it has no weights. */
+static int64_t first_of_tap(const laci_amx_weights *w, int64_t deep) {
+  const int64_t of_tap = w->int8x4_each / w->n_taps, first = deep * DEEP;
+  return first + DEEP <= of_tap ? first : of_tap - DEEP;
+}
+
+/* Stores where the int8x4 of all groups, and the first of each register, are in x. */
+static void store_offsets(const laci_sparse_product *p, const laci_amx_weights *w,
+                          int64_t *int8x4_at, int64_t *register_at) {
+  const int64_t deep_each = w->n_deep / w->n_taps;
+  for (int64_t at = 0; at < w->n_groups * w->int8x4_each; at++)
+    int8x4_at[at] = int8x4_offset(p, at);
+  for (int64_t at = 0; at < w->n_groups * w->n_deep; at++) {
+    const int64_t deep = at % w->n_deep, tap = deep / deep_each;
+    if (w->int8x4_stride == 0) {
+      register_at[at] = deep * (LACI_AMX_BYTES / (int64_t)sizeof(float)); /* in the copy */
+      continue;
+    }
+    const int64_t first = first_of_tap(w, deep % deep_each) * w->n_taps + tap;
+    register_at[at] = int8x4_at[at / w->n_deep * w->int8x4_each + first];
+  }
+}
+
+/* ---- Weights ---- */
+
+/* Returns the place, in the registers of 16 rows, of the first row's weights for an int8x4. */
+static int64_t find_place(const laci_amx_weights *w, int64_t int8x4) {
+  if (w->int8x4_stride == 0) return int8x4 / DEEP * LACI_AMX_BYTES + int8x4 % DEEP * INT8X4;
+  const int64_t tap = int8x4 % w->n_taps, of_tap = int8x4 / w->n_taps, deep = of_tap / DEEP;
+  const int64_t in_register = of_tap - first_of_tap(w, deep);
+  return (tap * (w->n_deep / w->n_taps) + deep) * LACI_AMX_BYTES + in_register * INT8X4;
 }
 
 /* Copies a row's kept weights into its row of the registers. */
@@ -35,32 +91,41 @@ static void store_row(const laci_sparse_product *p, const float *weight, const l
                in_group % ROWS * ROW_BYTES;
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
     const int64_t column = p->column[k] - group * w->int8x4_each * INT8X4;
-    to[column / ROW_BYTES * LACI_AMX_BYTES + column % ROW_BYTES] =
-        laci_sparse_weight_to_s8(weight[k]);
+    to[find_place(w, column / INT8X4) + column % INT8X4] = laci_sparse_weight_to_s8(weight[k]);
   }
+}
+
+static laci_amx_weights find_sizes(const laci_sparse_product *p) {
+  const int64_t each = laci_sparse_columns_per_group(p) / INT8X4;
+  const tap_order o = find_tap_order(p, each);
+  const int64_t n_parts = o.stride != 0 ? o.n_taps : 1;
+  return (laci_amx_weights){.row_stride = p->row_stride,
+                            .n_groups = p->n_rows / p->rows_together,
+                            .rows_each = p->rows_together,
+                            .int8x4_each = each,
+                            .n_taps = n_parts,
+                            .int8x4_stride = o.stride,
+                            .n_deep = n_parts * laci_ceil_div(each / n_parts, DEEP)};
 }
 
 lac_status laci_amx_weights_init(const laci_sparse_product *p, const float *weight,
                                  laci_amx_weights *w, lac_error *err) {
-  const int64_t n_groups = p->n_rows / p->rows_together;
-  const int64_t int8x4_each = laci_sparse_columns_per_group(p) / INT8X4;
-  *w = (laci_amx_weights){.row_stride = p->row_stride,
-                          .n_groups = n_groups,
-                          .rows_each = p->rows_together,
-                          .int8x4_each = int8x4_each,
-                          .n_deep = laci_ceil_div(int8x4_each, DEEP)};
-  const size_t n_registers = (size_t)(n_groups * laci_ceil_div(p->rows_together, ROWS) * w->n_deep);
-  const size_t n_int8x4 = (size_t)(n_groups * int8x4_each);
-  w->bytes = n_registers * LACI_AMX_BYTES + n_int8x4 * sizeof *w->int8x4_at;
+  *w = find_sizes(p);
+  const int64_t blocks = laci_ceil_div(w->rows_each, ROWS);
+  const size_t n_registers = (size_t)(w->n_groups * blocks * w->n_deep);
+  const size_t n_int8x4 = (size_t)(w->n_groups * w->int8x4_each);
+  const size_t n_offsets = n_int8x4 + (size_t)(w->n_groups * w->n_deep);
+  w->bytes = n_registers * LACI_AMX_BYTES + n_offsets * sizeof *w->int8x4_at;
   char *memory = laci_alloc(w->bytes, 1);
   if (!memory) return laci_fail_memory(err, "a product by AMX");
   int8_t *registers = (int8_t *)memory;
   int64_t *int8x4_at = (int64_t *)(void *)(memory + n_registers * LACI_AMX_BYTES);
-  find_int8x4(p, w, int8x4_at);
-  for (int64_t row = 0; row < p->n_rows; row++) store_row(p, weight, w, row, registers);
+  store_offsets(p, w, int8x4_at, int8x4_at + n_int8x4);
   w->memory = memory;
   w->weight = registers;
   w->int8x4_at = int8x4_at;
+  w->register_at = int8x4_at + n_int8x4;
+  for (int64_t row = 0; row < p->n_rows; row++) store_row(p, weight, w, row, registers);
   return LAC_OK;
 }
 
@@ -71,12 +136,13 @@ void laci_amx_weights_clear(laci_amx_weights *w) {
 
 int64_t laci_amx_tiles_per_part(const laci_amx_weights *w) {
   enum { MOST_BYTES = 1 << 19, MOST = 32 };
-  const int64_t n = MOST_BYTES / LACI_AMX_BYTES / w->n_deep / 2 * 2;
+  const int64_t n_registers = w->int8x4_stride != 0 ? w->n_deep / w->n_taps : w->n_deep;
+  const int64_t n = MOST_BYTES / LACI_AMX_BYTES / n_registers / 2 * 2;
   return n < 2 ? 2 : n > MOST ? MOST : n;
 }
 
 size_t laci_amx_scratch_bytes(const laci_amx_weights *w, int64_t n_tiles) {
-  return w->as_stored ? 0 : (size_t)(n_tiles * w->n_deep) * LACI_AMX_BYTES;
+  return w->int8x4_stride != 0 ? 0 : (size_t)(n_tiles * w->n_deep) * LACI_AMX_BYTES;
 }
 
 #if !defined(__x86_64__)

@@ -2,10 +2,11 @@
  * Products of int8 (int8x4.h) by AMX, the matrix registers of Intel processors, zeros included.
  *
  * One instruction multiplies 16 rows of 64 weights by 64 columns of 16 lanes. The columns of a
- * register are 16 int8x4 of 16 lanes each, which is how tiles store them: a register is loaded from
- * x as it is where the int8x4 follow each other (PC16P, HWC16N), and otherwise from a copy. A block
- * is 32 rows times two tiles, whose sums stay in four of the eight registers. Sums are exact, so
- * results have the bits of product_int8x4_scalar.c. */
+ * register are 16 int8x4 of 16 lanes each, which is how tiles store them. The int8x4 of a register
+ * are neighbouring channels of one tap of the window. In x they have the same distance from each
+ * other, so that a register is loaded from x as it is. Where a tap has fewer than 16 int8x4, they
+ * are copied first. A block is 32 rows times two tiles, whose sums stay in four of the eight
+ * registers. Sums are exact, so results have the bits of product_int8x4_scalar.c. */
 #ifndef LACI_KERNEL_SPARSE_AMX_H
 #define LACI_KERNEL_SPARSE_AMX_H
 
@@ -27,10 +28,14 @@ typedef struct laci_amx_weights {
   int64_t row_stride;          /* that of the product */
   int64_t n_groups, rows_each; /* number of groups, and of rows in each group */
   int64_t int8x4_each;         /* number of int8x4 that each row of a group reads */
-  int64_t n_deep;              /* number of registers of weights that hold 16 rows */
-  const int64_t *int8x4_at;    /* [n_groups * int8x4_each] offset of each int8x4 in x, in floats */
-  const int8_t *weight;        /* [n_groups][rows / 16][n_deep][16][64], aligned to 64 bytes */
-  bool as_stored; /* the int8x4 of a register follow each other in x, so that no copy is needed */
+  int64_t n_taps;             /* number of taps of the window: int8x4 i belongs to tap i % n_taps */
+  int64_t n_deep;             /* number of registers of weights that hold 16 rows */
+  int64_t int8x4_stride;      /* distance of a register's int8x4 from each other in x, in floats; 0:
+                                  there is none, so that registers are loaded from a copy */
+  const int64_t *int8x4_at;   /* [n_groups * int8x4_each] offset of each int8x4 in x, in floats */
+  const int64_t *register_at; /* [n_groups * n_deep] offset of the first int8x4 of each register,
+                                  in x or in a tile's copy, in floats */
+  const int8_t *weight;       /* [n_groups][rows / 16][n_deep][16][64], aligned to 64 bytes */
   void *memory;
   size_t bytes; /* bytes of all arrays together */
 } laci_amx_weights;

@@ -25,6 +25,21 @@ void LACI_VARIANT(laci_sparse_scale_sums)(const laci_sparse_quantized *q,
   }
 }
 
+/* Quantizes a sum before the residual is added to it, and returns it without the zero point. */
+static float quantize_sum(const laci_sparse_middle *m, float v) {
+  const float low = (float)(m->low - m->zero), high = (float)(m->high - m->zero);
+  return rintf(laci_quantize_clip(v, low, high));
+}
+
+/* Returns the sum v of a row, with a value of the residual added. */
+static float add_to_sum(const laci_sparse_quantized *q, float v, float residual) {
+  const laci_sparse_middle *m = q->middle;
+  if (!m) return fmaf(residual, q->residual_scale, v);
+  const float u = quantize_sum(m, v);
+  return m->last ? fmaf(u, m->scale, residual * q->residual_scale)
+                 : fmaf(residual, q->residual_scale, u * m->scale);
+}
+
 static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
                          const laci_sparse_part *part, float *v) {
   const laci_sparse_quantized *q = o->quantized;
@@ -36,7 +51,7 @@ static void add_residual(const laci_sparse_operands *o, int64_t row_stride,
         uint32_t int8x4 = 0;
         if (tile->lanes >> lane & 1) memcpy(&int8x4, from + lane, sizeof int8x4);
         const int32_t value = (int32_t)(int8x4 >> row % INT8X4 * 8 & 0xFFU) - q->residual_zero;
-        v[lane] = fmaf((float)value, q->residual_scale, v[lane]);
+        v[lane] = add_to_sum(q, v[lane], (float)value);
       }
     }
   }

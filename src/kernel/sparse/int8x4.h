@@ -17,6 +17,13 @@
  *     v = fma((float)(residual - residual_zero), residual_scale, v)     where there is a residual
  *     y = clip(low, high, whole(v) + zero)
  *
+ * Where a network quantizes the sum before it adds the residual (laci_sparse_middle m),
+ *
+ *     u = clip(m.low, m.high, whole((float)sum * scale[row]) + m.zero) - m.zero
+ *     v = fma((float)(residual - residual_zero), residual_scale, (float)u * m.scale)
+ *
+ * or, with m.last, v = fma((float)u, m.scale, (float)(residual - residual_zero) * residual_scale).
+ *
  * A v above high - zero is clipped to it before whole() converts it to an integer: a v beyond 32
  * bits would else overflow to the lowest integer. A v that is too low, or a NaN, becomes low. If
  * the number of rows is not a multiple of four, the last bytes of an int8x4 are those of v = 0.

@@ -125,6 +125,16 @@ enum {
   LACI_SPARSE_ZEROS_AROUND = 1 << LACI_SPARSE_LANES,
 };
 
+/** The quantization of sums before a residual is added to them, where a network adds two quantized
+ * values (int8x4.h). */
+typedef struct laci_sparse_middle {
+  float scale;       /* scale of a quantized sum, divided by that of y */
+  int32_t zero;      /* zero point of a quantized sum */
+  uint8_t low, high; /* its bounds */
+  bool last;         /* true: the quantized sum is added to the residual, not the reverse. Results
+                        may differ in the last bit before they are rounded */
+} laci_sparse_middle;
+
 /** Parameters of products of int8 (int8x4.h). They replace bias, low and high of
  * laci_sparse_operands. */
 struct laci_sparse_quantized {
@@ -134,6 +144,7 @@ struct laci_sparse_quantized {
   int32_t residual_zero, zero; /* zero points of the residual and of y, 0 to 255 */
   uint8_t low, high;           /* lower and upper bound of y; 0 and 255: results are not clipped */
   bool floats; /* true: results are floats, and are clipped to the bounds of laci_sparse_operands */
+  const laci_sparse_middle *middle; /* NULL: sums are not quantized before the residual is added */
 };
 
 /** The operands of a product. x and y do not overlap. residual has the layout of y, or is NULL; it
@@ -154,7 +165,8 @@ typedef struct laci_sparse_operands {
 
 /** Is a clip, perhaps with a residual added before it, all that follows the sums? */
 static inline bool laci_sparse_is_only_clipped(const laci_sparse_operands *o) {
-  return o->n_functions == 0 && !(o->residual && o->residual_last);
+  const bool middle = o->quantized && o->quantized->middle;
+  return o->n_functions == 0 && !middle && !(o->residual && o->residual_last);
 }
 
 /** A part of the work: the tiles [tile_first, tile_last) and the rows [row_first, row_last). */

@@ -58,7 +58,9 @@ static laci_sparse_layout pc16p_layout(int64_t channels, int64_t h, int64_t row_
 }
 
 /* Returns a CHW layout whose channels are whole vectors, so that a tile which begins in a channel
- * ends in it. beyond: number of pixels that a window reads after the last row. */
+ * ends in it. They are an odd number of cache lines apart: the same pixels of neighbouring channels
+ * are then in different cache sets. beyond: number of pixels that a window reads after the last
+ * row. */
 static laci_sparse_layout chw_layout(int64_t channels, laci_sparse_layout l, int64_t rows,
                                      int64_t beyond) {
   l.format = LACI_FORMAT_CHW;
@@ -66,6 +68,7 @@ static laci_sparse_layout chw_layout(int64_t channels, laci_sparse_layout l, int
   l.phase_stride = laci_ceil_div(rows * l.row_stride + beyond + LANES - 1, LANES) * LANES;
   l.channel_stride = l.phase_stride * l.phases_h * l.phases_w;
   if (is_near_alias(l.channel_stride)) l.channel_stride += 2 * APART;
+  if (l.channel_stride / LANES % 2 == 0) l.channel_stride += LANES;
   l.n_floats = channels * l.channel_stride;
   return l;
 }
