@@ -90,6 +90,18 @@ static const int8_net nets[] = {
          "f", "b", "ss", "zs") "c = Add(f, d)\nn = Relu(c)\n" BYTES("h", "n", "sy",
                                                                     "zy") "y = Conv(h, v)\n",
      3, 1},
+#define SUM(operands) "c = Add(" operands ")\n" BYTES("h", "c", "sy", "zy")
+#define TWO "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(e, u) pads=1,1,1,1\n"
+    {"a block whose sum has the product last",
+     TWO "o = Relu(b)\n" BYTES("f", "o", "ss", "zs") SUM("d, f") "y = Conv(h, v)\n", 3, 1},
+    {"a sum of two products",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(d, v, bias)\n" BYTES(
+         "f", "b", "ss", "zs") SUM("e, f") "y = Relu(h)\n",
+     2, 1},
+    {"a sum, and another reader of its operand",
+     TWO BYTES("f", "b", "ss", "zs") SUM("f, d") "y = Add(h, f)\n", 2, 1},
+#undef TWO
+#undef SUM
     {"odd channels", "a = Conv(d, w) pads=1,1,1,1\n" BYTES("e", "a", "sy", "zy") "y = Conv(e, r)\n",
      2, 0},
     {"groups", "a = Conv(d, g) group=4 pads=1,1,1,1\n" BYTES("y", "a", "ss", "zs"), 1, 0},
@@ -288,10 +300,11 @@ static const float *input_of(const laci_graph *graph, const laci_engine_port *po
 static void count(const laci_engine *engine, const int8_net *net, const char *text) {
   int n_layers = 0, n_between = 0;
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
-    const char *kernel = laci_engine_step_info(engine, at).kernel;
+    const laci_engine_step info = laci_engine_step_info(engine, at);
+    const char *kernel = info.kernel;
     n_layers +=
         strstr(kernel, "compiled int8") || strstr(kernel, "vnni") || strcmp(kernel, "amx") == 0;
-    n_between += strncmp(kernel, "int8 ", 5) == 0;
+    n_between += strncmp(kernel, "int8 ", 5) == 0 || strstr(info.what, " + Add");
   }
   if (n_layers == net->n_layers && n_between == net->n_between) return;
   fail_msg("%s: %d layers, %d windows, sums and pools of int8:\n%s\n%s", net->what, n_layers,

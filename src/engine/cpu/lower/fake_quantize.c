@@ -31,6 +31,7 @@ static bool is_read_only_by_table(const laci_net *net, int value) {
 }
 
 static void lower_quantize(laci_net *net, const laci_fused *fused) {
+  if (laci_native_is_within_layer(net, fused->reads[0])) return;
   int x = laci_net_find_value_tensor(net, fused->reads[0]);
   /* the layer before it has written the int8 values already */
   const bool are_there = laci_native_is_int8_tensor(net, x, fused->details);

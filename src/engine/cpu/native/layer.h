@@ -37,7 +37,9 @@ typedef struct laci_native_int8_data {
   const laci_fake_quantized *x, *residual, *y; /* quantization (scale and bounds) of the input (x),
                                                   the residual and the result (y); y NULL: result
                                                   and residual are floats */
-  const float *weight_scale;                   /* [n_scales] scales of the weight */
+  const laci_fake_quantized *sum;  /* quantization of the sums before the residual is added; NULL:
+                                     they are not quantized before that */
+  const float *weight_scale;       /* [n_scales] scales of the weight */
   int64_t n_scales;                /* number of scales: 1, or the number of output channels */
   bool averages, counts_padding;   /* averages: a pool computes averages, not maxima.
                                       counts_padding: with padding as pixels that are 0 */
@@ -68,6 +70,9 @@ typedef enum laci_native_kind {
 
 typedef struct laci_native_layer {
   const laci_fused *fused;
+  /* the last node that the layer computes: `fused`, or a sum of int8 values after it
+   * (choose/join_sums.c) */
+  const laci_fused *last;
   bool rows; /* true: the layer is a product of a matrix with a constant one. It is computed as a
                 1x1 convolution over one image of one line, whose pixels are the rows of the left
                 matrix */
@@ -103,6 +108,7 @@ typedef struct laci_native_layer {
   /* the kernel of a layer with a mask, set when the layer is lowered */
   struct laci_native_kernel *kernel;
   bool chosen; /* native kernels compute the layer */
+  bool joined; /* the layer became a part of a later entry of the list, and is not chosen */
   double cost; /* estimated cost of a chosen layer by its algorithm, in the unit of
                   costs/figures.def; 0: not estimated */
   /* the algorithm of a chosen layer; before the choice, the default of the layer's kind */
@@ -154,7 +160,7 @@ struct laci_native_net {
   size_t n_kernels, kernels_capacity;
 };
 
-/** Returns the native layer of a fused node, if it is chosen; NULL: it is none, or not chosen.
+/** Returns the chosen native layer that computes a fused node; NULL: none does.
  * choose/find.c */
 const laci_native_layer *laci_native_chosen_layer(const laci_net *net, const laci_fused *fused);
 

@@ -43,6 +43,9 @@ double laci_native_predict_cost(laci_net *net, const laci_net_step *step,
 double laci_native_seconds_of_cost(const laci_net *net, double cost);
 /** Was the fused node chosen to be a native layer? */
 bool laci_native_is_chosen_layer(const laci_net *net, const laci_fused *fused);
+/** Is the value, a result of a native layer, read within that layer alone? It is then stored
+ * nowhere. */
+bool laci_native_is_within_layer(const laci_net *net, int value);
 /** Makes generated code executable. Called when everything is lowered. */
 void laci_native_seal_code(laci_net *net);
 void laci_native_destroy_layers(laci_net *net);

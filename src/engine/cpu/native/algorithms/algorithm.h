@@ -23,6 +23,8 @@ typedef struct laci_algorithm {
   bool transforms;
   bool generates;   /* the algorithm generates code at run time, which takes a while */
   bool skips_zeros; /* the algorithm does not multiply weights that are zero */
+  bool adds_bytes;  /* the algorithm's kernel can add an int8 value to its results after it has
+                       quantized them (laci_sparse_middle) */
   /** Can the algorithm compute the layer? If not, *why is a text that says what prevents it. */
   bool (*can)(const laci_net *net, const laci_native_layer *layer, const char **why);
   /** May the algorithm be faster than dense kernels even if nearly all weights are kept? NULL:

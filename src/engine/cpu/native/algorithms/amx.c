@@ -135,6 +135,7 @@ static bool can_compute(const laci_net *net, const laci_native_layer *layer, con
 const laci_algorithm laci_algorithm_amx = {.name = "amx",
                                            .timed_as = "amx",
                                            .kind = LACI_NATIVE_PRODUCT,
+                                           .adds_bytes = true,
                                            .can = can_compute,
                                            .cost = amx_cost,
                                            .bytes = weight_bytes,

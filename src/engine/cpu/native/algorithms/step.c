@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A chosen layer as a step of the net: operands and result in their native layouts, and the
  * algorithm that computes it. */
+#include <stdio.h>
+
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/layout/tensors.h"
@@ -28,6 +30,15 @@ static laci_native_layer_step describe_native_step(laci_net *net, const laci_nat
                                   .scratch = -1};
 }
 
+/** Describes the nodes that the layer computes. */
+static const char *describe_nodes(laci_net *net, const laci_native_layer *layer) {
+  char text[256];
+  const char *what = laci_net_describe_fused(net, layer->fused);
+  if (layer->last == layer->fused) return what;
+  (void)snprintf(text, sizeof text, "%s + %s", what, laci_net_describe_fused(net, layer->last));
+  return laci_plan_copy_text(&net->plan, text);
+}
+
 static void add_native_step(laci_net *net, laci_native_layer_step *s) {
   enum { SCRATCH = 4 };
   const laci_fused *fused = s->layer->fused;
@@ -39,17 +50,26 @@ static void add_native_step(laci_net *net, laci_native_layer_step *s) {
                              (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
   if (!step) return;
   laci_net_step_mark_scratch(step, SCRATCH);
-  step->what = laci_net_describe_fused(net, fused);
+  step->what = describe_nodes(net, s->layer);
   step->kernel = s->kernel;
   step->sparse = s->algorithm->skips_zeros;
   step->context = s;
   step->shown = t->y;
   step->flops = s->flops;
-  laci_net_bind_value(net, fused->output, t->y);
+  laci_net_bind_value(net, s->layer->last->output, t->y);
 }
 
 bool laci_native_is_chosen_layer(const laci_net *net, const laci_fused *fused) {
   return laci_native_chosen_layer(net, fused) != NULL;
+}
+
+bool laci_native_is_within_layer(const laci_net *net, int value) {
+  const laci_native_net *native = net->native;
+  for (int at = 0; native && at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
+    if (layer->chosen && layer->last != layer->fused && layer->fused->output == value) return true;
+  }
+  return false;
 }
 
 bool laci_can_lower_native(laci_net *net, const laci_fused *fused, const char **why) {
@@ -59,6 +79,7 @@ bool laci_can_lower_native(laci_net *net, const laci_fused *fused, const char **
 
 void laci_lower_native(laci_net *net, const laci_fused *fused) {
   const laci_native_layer *layer = laci_native_chosen_layer(net, fused);
+  if (layer->last->node != fused->node) return; /* computed together with its last node */
   laci_native_layer_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return;
   *s = describe_native_step(net, layer);

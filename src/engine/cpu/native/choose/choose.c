@@ -273,7 +273,8 @@ int laci_native_find_next_sparse(const laci_net *net, int *at) {
   const laci_native_net *native = net->native;
   while (native && *at < native->n_layers) {
     const laci_native_layer *layer = &native->layers[(*at)++];
-    if (layer->kind == LACI_NATIVE_PRODUCT && layer->kept < 1) return layer->fused->node;
+    if (layer->kind == LACI_NATIVE_PRODUCT && layer->kept < 1 && !layer->joined)
+      return layer->fused->node;
   }
   return -1;
 }
@@ -290,6 +291,7 @@ void laci_native_choose_layers(laci_net *net) {
   if (native->trained) laci_native_choose_trained_layers(net);
   else if (net->use->which == LACI_NATIVE_USE_FASTER) choose_faster_layers(net);
   else choose_possible_layers(net);
+  laci_native_join_sums(net);
   laci_native_assign_layouts(net);
   native->code_limit = laci_native_max_code_bytes(net);
 }

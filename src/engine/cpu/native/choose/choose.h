@@ -79,6 +79,13 @@ enum { LACI_NATIVE_NAME = 256 };
 void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
                             laci_algorithm_id id, char name[LACI_NATIVE_NAME]);
 
+/* ---- join_sums.c ---- */
+
+/** Joins each chosen sum of int8 values to a chosen product that computes one of its operands, if
+ * the product's algorithm can add the other one. Fails only where memory is short, which is
+ * recorded in the plan. */
+void laci_native_join_sums(laci_net *net);
+
 /* ---- cost.c, estimate.c ---- */
 
 typedef struct laci_native_costs {

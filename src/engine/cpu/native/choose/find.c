@@ -178,6 +178,7 @@ void laci_native_find_layers(laci_net *net) {
         !find_weighted_layer(net, &plan->fused[scheduled->fused], bytes, &layers[n]))
       continue;
     if (!are_values_of_one_kind(kinds, &layers[n])) continue;
+    layers[n].last = layers[n].fused;
     layers[n].algorithm = laci_algorithm_default_of_kind(layers[n].kind);
     trained = trained || layers[n].mask;
     n_neighbours += layers[n].kind != LACI_NATIVE_PRODUCT;
@@ -198,7 +199,8 @@ const laci_native_layer *laci_native_chosen_layer(const laci_net *net, const lac
   const laci_native_net *native = net->native;
   for (int at = 0; native && at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
-    if (layer->chosen && layer->fused->node == fused->node) return layer;
+    const bool has = layer->fused->node == fused->node || layer->last->node == fused->node;
+    if (layer->chosen && has) return layer;
   }
   return NULL;
 }

@@ -30,7 +30,8 @@ static bool quantize_rows(laci_net *net, const laci_native_layer *layer, const i
       laci_sparse_layout_channels(n_rows, LACI_SPARSE_S8) * LACI_INT8X4_CHANNELS;
   const int64_t each = laci_sparse_weights_per_row(&layer->window);
   const bool in_units = int8->y && layer->n_functions == 0;
-  const double unit = in_units ? (double)int8->y->scale : 1;
+  const laci_fake_quantized *of_sums = int8->sum ? int8->sum : int8->y;
+  const double unit = in_units ? (double)of_sums->scale : 1;
   const int32_t zero = laci_bytes_zero_point(int8->x);
   int32_t *whole = laci_plan_alloc(&net->plan, (size_t)n_padded, sizeof *whole);
   float *scales = laci_plan_alloc(&net->plan, (size_t)n_padded, sizeof *scales);

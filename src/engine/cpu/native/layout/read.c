@@ -115,6 +115,14 @@ static int read_layer_input(laci_net *net, const laci_native_layer *layer) {
   return laci_native_read_in_layout(net, layer->input, &in);
 }
 
+/** Is the residual also the input of a product? Then results must not overwrite it, as each of them
+ * is computed from many values of the input. */
+static bool reads_residual_in_windows(const laci_net *net, const laci_native_layer *layer,
+                                      const laci_native_tensors *t) {
+  if (layer->kind != LACI_NATIVE_PRODUCT || t->residual < 0 || t->x < 0) return false;
+  return net->tensors[t->x].buffer == net->tensors[t->residual].buffer;
+}
+
 laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_native_layer *layer) {
   const laci_native_int8_data *int8 = layer->int8;
   laci_native_layout out = laci_native_layout_of_value(net, layer->output, int8 ? int8->y : NULL);
@@ -125,7 +133,7 @@ laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_nat
         laci_native_layout_of_value(net, layer->output, int8 ? int8->residual : NULL);
     t.residual = laci_native_read_in_layout(net, layer->residual, &added);
   }
-  int over = layer->residual_last ? -1 : t.residual;
+  int over = layer->residual_last || reads_residual_in_windows(net, layer, &t) ? -1 : t.residual;
   if (layer->kind == LACI_NATIVE_TABLE || layer->kind == LACI_NATIVE_SHIFT) over = t.x;
   t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out, over);
   return t;
