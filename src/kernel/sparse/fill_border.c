@@ -9,10 +9,12 @@
 enum { LANES = LACI_SPARSE_LANES };
 
 /* Writes the 32-bit word `with` to words[begin] to words[end - 1]. They may hold floats or
- * int8x4. */
-static void fill_words(float *words, int64_t begin, int64_t end, uint32_t with) {
-  if (with == 0 && end > begin + 1) { /* between two rows there is usually a single word */
-    memset(words + begin, 0, (size_t)(end - begin) * sizeof *words);
+ * int8x4. Between two rows there are usually only a few. */
+static inline void fill_words(float *words, int64_t begin, int64_t end, uint32_t with) {
+  enum { FEW = 8 };
+  const uint8_t byte = (uint8_t)with;
+  if (end - begin > FEW && with == byte * 0x01010101U) {
+    memset(words + begin, byte, (size_t)(end - begin) * sizeof *words);
     return;
   }
   for (int64_t at = begin; at < end; at++) memcpy(words + at, &with, sizeof with);
@@ -59,16 +61,31 @@ static void fill_channel_borders(const laci_sparse_layout *l, const laci_sparse_
 
 /* ---- PC16P: an item is a block of 16 pixels ---- */
 
+/* Finds the lanes of the block that begins at pixel `first` of the long row which are no pixels of
+ * the image. Returns their number. */
+static int find_padding_lanes(const laci_sparse_layout *l, const laci_sparse_size *size,
+                              int64_t first, int *lanes) {
+  int64_t row = first / l->row_stride, column = first % l->row_stride;
+  int n = 0;
+  if (row < size->h && column + LANES <= size->w) return 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    if (row >= size->h || column >= size->w) lanes[n++] = lane;
+    if (++column == l->row_stride) {
+      column = 0;
+      row++;
+    }
+  }
+  return n;
+}
+
 static void fill_pixel_block(const laci_sparse_layout *l, const laci_sparse_size *size,
                              uint32_t with, int64_t first, float *block) {
-  int64_t row = first / l->row_stride;
-  for (int64_t end = first - LANES; end < first + LANES; row++) {
-    const int64_t next = row < size->h ? row * l->row_stride : first + LANES;
-    const int64_t from = end > first ? end - first : 0, to = next - first;
-    for (int64_t channel = 0; from < to && channel < size->channels; channel++) {
-      fill_words(block + channel * LANES, from, to < LANES ? to : LANES, with);
-    }
-    end = next + size->w;
+  int lanes[LANES];
+  const int n = find_padding_lanes(l, size, first, lanes);
+  for (int at = 0; at < n; at++) {
+    float *to = block + lanes[at];
+    for (int64_t channel = 0; channel < size->channels; channel++)
+      memcpy(to + channel * LANES, &with, sizeof with);
   }
 }
 
