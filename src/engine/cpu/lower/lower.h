@@ -64,7 +64,8 @@ extern const laci_implementation laci_implementations_concat[], laci_implementat
     laci_implementations_prelu[], laci_implementations_instance_norm[],
     laci_implementations_blocks[], laci_implementations_tile[];
 extern const laci_implementation laci_implementations_logic[], laci_implementations_where[],
-    laci_implementations_expand[], laci_implementations_cast[];
+    laci_implementations_expand[], laci_implementations_cast[],
+    laci_implementations_quantize_list[], laci_implementations_quantize_node[];
 extern const laci_implementation laci_implementations_recurrent[];
 extern const laci_implementation laci_implementations_cross_entropy[],
     laci_implementations_cross_entropy_grad[], laci_implementations_squared_error[],

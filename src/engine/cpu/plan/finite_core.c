@@ -464,6 +464,16 @@ static laci_finite_core table_bounds(const laci_table_pattern *table) {
   return core;
 }
 
+static laci_finite_core bounds_of_quantize_list(const laci_quantize_list *list) {
+  laci_finite_core core = {.bound = 0, .loses_nonfinite = false};
+  for (int64_t k = 0; k < list->n; k++) {
+    const laci_fake_quantized *q = &list->each[k];
+    const double bound = fabs((double)q->scale) * fmax(-(double)q->low, (double)q->high);
+    if (!(bound <= core.bound)) core.bound = bound;
+  }
+  return core;
+}
+
 static laci_finite_core bounds_of_pattern_core(laci_cpu_plan *plan, const double *bounds,
                                                const laci_fused *fused) {
   laci_finite_core core = {.bound = INFINITY, .loses_nonfinite = true};
@@ -487,6 +497,8 @@ static laci_finite_core bounds_of_pattern_core(laci_cpu_plan *plan, const double
     /* this node handles infinities and NaN as a careful plan does: they become a bound, NaN the
      * lower one */
     core.loses_nonfinite = false;
+  } else if (fused->pattern == LACI_PATTERN_QUANTIZE_LIST) {
+    core = bounds_of_quantize_list(fused->details);
   } else if (fused->pattern == LACI_PATTERN_TABLE) {
     core = table_bounds(fused->details);
   } else if (fused->pattern == LACI_PATTERN_DUPLICATE || fused->pattern == LACI_PATTERN_FUNCTION) {

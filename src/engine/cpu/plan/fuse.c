@@ -26,6 +26,7 @@ static const pattern_row patterns[] = {
     {laci_find_relu_sum, NULL},
     {laci_find_repeated_dequantize, laci_finish_repeated_dequantize},
     {laci_find_quantize_pair, NULL},
+    {laci_find_quantize_list_pair, NULL},
     {laci_find_integer_product, NULL},
 };
 

@@ -115,11 +115,12 @@ typedef struct laci_post {
 /** A pattern of several nodes that are computed as one operation. */
 typedef enum laci_fused_pattern {
   LACI_PATTERN_NONE,
-  LACI_PATTERN_ATTENTION,  /* laci_fused.details is a laci_attention_pattern */
-  LACI_PATTERN_LAYER_NORM, /* laci_fused.details is a laci_layer_norm_pattern */
-  LACI_PATTERN_RELU_SUM,   /* reads two summands and the result of the Relu (laci_fused.reads) */
-  LACI_PATTERN_QUANTIZE,   /* laci_fused.details is a laci_fake_quantized */
-  LACI_PATTERN_FUNCTION,   /* a function (laci_fused.posts) of one value, which it reads twice */
+  LACI_PATTERN_ATTENTION,     /* laci_fused.details is a laci_attention_pattern */
+  LACI_PATTERN_LAYER_NORM,    /* laci_fused.details is a laci_layer_norm_pattern */
+  LACI_PATTERN_RELU_SUM,      /* reads two summands and the result of the Relu (laci_fused.reads) */
+  LACI_PATTERN_QUANTIZE,      /* laci_fused.details is a laci_fake_quantized */
+  LACI_PATTERN_QUANTIZE_LIST, /* laci_fused.details is a laci_quantize_list (quantized.h) */
+  LACI_PATTERN_FUNCTION,      /* a function (laci_fused.posts) of one value, which it reads twice */
   LACI_PATTERN_INTEGER_PRODUCT, /* laci_fused.details is a laci_integer_product */
   LACI_PATTERN_DUPLICATE,       /* a quantization that changes nothing: the result equals another
                                    value, which is read, too */
@@ -346,7 +347,8 @@ typedef bool laci_pattern_find(laci_cpu_plan *plan, int node, laci_match *match)
 /** Fuses nodes that follow the pattern, after it has become a fused node. */
 typedef void laci_pattern_finish(laci_cpu_plan *plan, laci_fused *fused);
 laci_pattern_find laci_find_attention, laci_find_layer_norm, laci_find_relu_sum,
-    laci_find_quantize_pair, laci_find_repeated_dequantize, laci_find_integer_product;
+    laci_find_quantize_pair, laci_find_quantize_list_pair, laci_find_repeated_dequantize,
+    laci_find_integer_product;
 laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_repeated_dequantize;
 
 /** A rule that appends one more node to a fused node, or several nodes that are one function.

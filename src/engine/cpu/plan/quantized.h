@@ -31,6 +31,18 @@ typedef struct laci_table_pattern {
  * NULL: the value is not quantized. Moves of elements, such as a Transpose, keep them. */
 const laci_fake_quantized *laci_plan_quantization_of(const laci_cpu_plan *plan, int value);
 
+/** Scales and bounds of a quantization: one, or one for each index of an axis. Element `at` has
+ * number at / inner % n. Integers have 16 bits at most. */
+typedef struct laci_quantize_list {
+  int64_t n, inner;
+  const laci_fake_quantized *each; /* [n] */
+} laci_quantize_list;
+
+/** Reads scales and zero points of a QuantizeLinear or DequantizeLinear node, for integers of that
+ * type. False: they are not constant, are for blocks, or are not computed with in f32. */
+bool laci_plan_read_quantize_list(laci_cpu_plan *plan, const laci_node *node, lac_dtype integers,
+                                  laci_quantize_list *list);
+
 /** Do both quantizations have the same scale and bounds, so that equal bytes mean equal numbers? */
 static inline bool laci_plan_has_same_units(const laci_fake_quantized *a,
                                             const laci_fake_quantized *b) {
