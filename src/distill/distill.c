@@ -12,7 +12,7 @@
 #include "base/plural.h"
 #include "calibrate/walk.h"
 #include "cpu/cpu.h"
-#include "distill/recalibrate.h"
+#include "calibrate/recalibrate.h"
 #include "distill/refine.h"
 #include "graph/graph.h"
 #include "graph/view.h"

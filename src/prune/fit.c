@@ -3,6 +3,7 @@
  * (calibrate/walk.h). */
 #include "analyze/analyze.h"
 #include "base/budget.h"
+#include "base/error.h"
 #include "calibrate/walk.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
@@ -40,10 +41,48 @@ static int count_walks_to_forecast(const laci_pruning *p) {
   return p->orders ? OF_ORDERS : 1;
 }
 
+/* Compares the outputs of the networks as they are deployed, with the statistics that the file
+ * stores. */
+static lac_status compare_deployed_outputs(const laci_pruning *p, const laci_prune_options *options,
+                                           laci_pool *pool, laci_calibrated *fitted,
+                                           lac_error *err) {
+  const laci_graph *graph = p->analysis->graph;
+  const laci_calibration_cut *cut = &fitted->cut;
+  const int64_t n_held = cut->n_batches - cut->n_fitted;
+  const laci_compare_options how = {.first = (n_held > 0 ? cut->n_fitted : 0) * cut->batch,
+                                    .n = (n_held > 0 ? n_held : cut->n_batches) * cut->batch,
+                                    .batch = cut->batch,
+                                    .pool = pool,
+                                    .budget = options->budget};
+  if (fitted->outputs_reason) return LAC_OK;
+  const uint8_t **weights =
+      (const uint8_t **)laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);
+  if (!weights) return laci_fail_memory(err, "the outputs");
+  for (int s = 0; s < graph->n_stored; s++)
+    weights[s] = fitted->weights[s] ? fitted->weights[s] : p->weights[s];
+  const laci_weighted_graph dense = {graph, (const uint8_t *const *)p->weights};
+  const laci_weighted_graph pruned = {graph, weights};
+  lac_status st = laci_compare_outputs(&dense, &pruned, options->calibration->samples, &how,
+                                       &fitted->outputs, err);
+  laci_free((void *)weights);
+  return st;
+}
+
+static void add_to_totals(laci_pruning *p, const laci_calibrated *fitted) {
+  laci_pruning_calibration *to = &p->calibration;
+  to->seconds += fitted->seconds;
+  to->fit_seconds += fitted->fit_seconds;
+  to->forecast_seconds += fitted->forecast_seconds;
+  if (fitted->forecast_bytes > to->forecast_bytes) to->forecast_bytes = fitted->forecast_bytes;
+}
+
 lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *options,
                                    const bool *wanted, laci_pool *pool, laci_calibrated **fitted,
                                    lac_error *err) {
   const laci_budget budget = budget_with_new_weights(p, options->budget);
+  laci_adapted adapted;
+  *fitted = NULL;
+  lac_status st = laci_pruning_adapt_to_samples(p, options, pool, &adapted, err);
   const laci_calibrate_options how = {.pattern = p->pattern,
                                       .form = p->rule.form,
                                       .v = p->rule.v,
@@ -52,15 +91,17 @@ lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *op
                                       .solve = options->calibration->solve,
                                       .wanted = wanted,
                                       .n_walks = count_walks_to_forecast(p),
-                                      .weights = (const uint8_t *const *)p->weights,
+                                      .weights = adapted.weights,
                                       .budget = &budget,
                                       .pool = pool};
-  lac_status st = laci_calibrate(p->analysis, options->calibration->samples, &how, fitted, err);
-  if (st) return st;
-  p->calibration.seconds += (*fitted)->seconds;
-  p->calibration.fit_seconds += (*fitted)->fit_seconds;
-  p->calibration.forecast_seconds += (*fitted)->forecast_seconds;
-  if ((*fitted)->forecast_bytes > p->calibration.forecast_bytes)
-    p->calibration.forecast_bytes = (*fitted)->forecast_bytes;
-  return LAC_OK;
+  if (!st) st = laci_calibrate(p->analysis, options->calibration->samples, &how, fitted, err);
+  if (!st && adapted.done) st = compare_deployed_outputs(p, options, pool, *fitted, err);
+  laci_adapted_clear(&adapted);
+  if (!st) {
+    add_to_totals(p, *fitted);
+    return LAC_OK;
+  }
+  laci_calibrated_destroy(*fitted);
+  *fitted = NULL;
+  return st;
 }

@@ -7,6 +7,7 @@
 #include "prune/prune.h"
 
 typedef struct laci_calibrated laci_calibrated;
+typedef struct laci_graph laci_graph;
 typedef struct laci_layer laci_layer;
 typedef struct laci_stored laci_stored;
 
@@ -104,6 +105,23 @@ int laci_pruning_select_layers_to_fit(const laci_pruning *pruning,
 LAC_MUST_CHECK lac_status laci_pruning_choose_orders(laci_pruning *pruning,
                                                      const laci_prune_options *options,
                                                      laci_pool *pool, lac_error *err);
+
+/** The dense network that layers are fitted to. */
+typedef struct laci_adapted {
+  bool done;               /* true: batch normalizations have statistics of the samples */
+  const uint8_t **weights; /* [n_stored] the bytes of each stored tensor, as in
+                              laci_weighted_graph */
+  laci_graph *view;        /* owns the new statistics; NULL: there are none */
+} laci_adapted;
+
+/** adapt.c: adapts the dense network to the samples, if all of them are drawn. Where that cannot be
+ * done, its weights are the pruning's. Fails LAC_NO_MEMORY, LAC_INTERRUPTED. Call
+ * laci_adapted_clear in any case. */
+LAC_MUST_CHECK lac_status laci_pruning_adapt_to_samples(const laci_pruning *pruning,
+                                                        const laci_prune_options *options,
+                                                        laci_pool *pool, laci_adapted *to,
+                                                        lac_error *err);
+void laci_adapted_clear(laci_adapted *adapted);
 
 /** fit.c: fits the wanted layers, [n_layers], in the new order. Adds the time to the calibration's
  * time. The caller frees *fitted by laci_calibrated_destroy. */

@@ -6,7 +6,7 @@
 
 #include "calibrate/fit.h"
 #include "distill/distill.h"
-#include "distill/recalibrate.h"
+#include "calibrate/recalibrate.h"
 #include "prune/prune.h"
 
 enum { COUNT = 72, HELD = 8, INPUT = 8 * 6 * 6, LAYERS = 3 };

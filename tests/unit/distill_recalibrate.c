@@ -11,7 +11,7 @@
 
 #include "base/budget.h"
 #include "cpu/pool.h"
-#include "distill/recalibrate.h"
+#include "calibrate/recalibrate.h"
 #include "lacuna/log.h"
 #include "support/graph_build.h"
 

@@ -2,7 +2,7 @@
  * Runs the forward part of the training graph, in which a batch is normalized by its own
  * statistics. Several batches are run at the same time. Sums are in double, in the order of the
  * batches. */
-#include "distill/recalibrate.h"
+#include "calibrate/recalibrate.h"
 
 #include <math.h>
 

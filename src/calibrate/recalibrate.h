@@ -9,8 +9,8 @@
  * Floating Point Training and Inference" (2019), and others under the name of BatchNorm
  * re-estimation. The samples should be augmented as those that the network was trained on. Next:
  * graph/training_graph.h. */
-#ifndef LACI_DISTILL_RECALIBRATE_H
-#define LACI_DISTILL_RECALIBRATE_H
+#ifndef LACI_CALIBRATE_RECALIBRATE_H
+#define LACI_CALIBRATE_RECALIBRATE_H
 
 #include "calibrate/samples.h"
 
