@@ -53,8 +53,12 @@ class Network:
         return self.node("DequantizeLinear", read), channels, height, width, read
 
     def follow(self, value, like):
-        """Functions, a sum and quantization after a layer, or not."""
+        """A normalization, functions, a sum and quantization after a layer, or not."""
         rng, kind = self.rng, self.rng.random()
+        if rng.random() < .15:  # some channels change their sign, and some are 0
+            scale = rng.uniform(.3, 1.5, size=like[0]) * rng.choice([1, 1, 1, -1, 0], size=like[0])
+            lists = [scale, rng.normal(size=like[0]) * .2, rng.normal(size=like[0]) * .2, rng.uniform(.3, 1.5, size=like[0])]
+            value = self.node("BatchNormalization", [value, *(self.constant(array.astype(np.float32)) for array in lists)])
         if kind < .4:
             value = self.node("Relu", [value])
         elif kind < .5:

@@ -54,6 +54,14 @@ typedef struct int8_net {
 static const int8_net nets[] = {
     {"into floats", "y = Conv(d, v, bias)\n", 1, 0},
     {"a Relu and floats", "a = Conv(d, v)\ny = Relu(a)\n", 1, 0},
+    {"a normalization and floats",
+     "stored n 16\nstored nv 16 positive\na = Conv(d, v, bias)\n"
+     "y = BatchNormalization(a, n, n, n, nv)\n",
+     1, 0},
+    {"a normalization, a Relu and bytes",
+     "stored n 16\nstored nv 16 positive\na = Conv(d, v)\n"
+     "b = BatchNormalization(a, n, n, n, nv)\nc = Relu(b)\n" BYTES("y", "c", "sy", "zy"),
+     1, 0},
     {"a function and floats", "a = Conv(d, v)\ny = HardSwish(a)\n", 1, 0},
     {"a sum of floats", "a = Conv(d, v)\nb = Sigmoid(x)\nc = Add(a, b)\ny = Relu(c)\n", 1, 0},
     {"a sum of floats, bytes later",

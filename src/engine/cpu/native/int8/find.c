@@ -82,6 +82,26 @@ static bool find_weight_scale(laci_cpu_plan *plan, const laci_native_layer *laye
   return int8->weight_scale != NULL;
 }
 
+/** Multiplies the scales of the weights by those of a batch normalization that follows the layer.
+ * Its weights are multiplied by the same scales where they are read, so that they are the same
+ * integers. False: the scales are of other channels, or there is no memory. */
+static bool fold_norm_scales(laci_cpu_plan *plan, const laci_native_layer *layer) {
+  const laci_fused *fused = layer->fused;
+  const int64_t n_rows = layer->window.channels_out;
+  laci_native_int8_data *int8 = layer->int8;
+  if (!fused->scale) return true;
+  float *folded = laci_plan_alloc(plan, (size_t)n_rows, sizeof *folded);
+  if (!folded || fused->channels != n_rows) return false;
+  for (int64_t row = 0; row < n_rows; row++) {
+    const float one = int8->weight_scale[int8->n_scales == 1 ? 0 : row];
+    /* a scale of 0 makes all weights of the row 0, which are integers in any units */
+    folded[row] = fused->scale[row] == 0 ? one : one * fused->scale[row];
+  }
+  int8->weight_scale = folded;
+  int8->n_scales = n_rows;
+  return true;
+}
+
 double laci_native_sum_scale(const laci_native_int8_data *int8, int64_t row) {
   return (double)int8->x->scale * (double)int8->weight_scale[int8->n_scales == 1 ? 0 : row];
 }
@@ -99,7 +119,8 @@ static bool has_sums_of_32_bits(laci_cpu_plan *plan, const laci_native_layer *la
     n_biases = laci_shape_count(laci_plan_shape(plan, node->inputs[2]));
   }
   for (int64_t row = 0; row < n_rows; row++) {
-    const double scale = laci_native_sum_scale(layer->int8, row);
+    const double scale = fabs(laci_native_sum_scale(layer->int8, row));
+    if (layer->fused->shift && !isfinite(layer->fused->shift[row])) return false;
     if (!(scale >= (double)FLT_MIN && scale <= (double)FLT_MAX)) return false;
     if (bias && !isfinite(bias[n_biases == 1 ? 0 : row])) return false;
   }
@@ -109,9 +130,9 @@ static bool has_sums_of_32_bits(laci_cpu_plan *plan, const laci_native_layer *la
 
 /* ---- Making a layer int8 ---- */
 
+/** Is it a convolution, or a product with alpha and beta 1? */
 static bool is_unscaled_product(const laci_net *net, const laci_native_layer *layer) {
   const laci_fused *fused = layer->fused;
-  if (fused->scale || fused->shift) return false;
   if (!layer->rows) return true;
   const laci_right_operand r = laci_right_operand_read(net, fused);
   const bool biased = laci_plan_has_input(&net->plan.graph->nodes[fused->node], 2);
@@ -140,7 +161,9 @@ void laci_native_make_int8_if_possible(laci_net *net, laci_native_layer *layer) 
   *int8 = (laci_native_int8_data){.x = x, .quantized = {.floats = true}};
   made.int8 = int8;
   made.window.values = LACI_SPARSE_S8;
-  if (!find_weight_scale(plan, &made) || !has_sums_of_32_bits(plan, &made)) return;
+  if (!find_weight_scale(plan, &made) || !fold_norm_scales(plan, &made) ||
+      !has_sums_of_32_bits(plan, &made))
+    return;
   const laci_fused *after = laci_native_quantization_after(plan, layer->fused->output);
   if (after && layer->residual >= 0) {
     int8->residual = laci_plan_quantization_of(plan, layer->residual);
