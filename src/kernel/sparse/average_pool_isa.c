@@ -76,24 +76,44 @@ static void clear_half_sums(half_sums *h, int64_t n) {
   memset(h->odd, 0, (size_t)n * sizeof *h->odd);
 }
 
-/* Adds n neighbouring words (pixels) to the sums of one result. */
-static void sum_neighbouring_words(const float *from, int64_t n, int64_t to_result, sums *to) {
-  while (n > 0) {
-    half_sums h;
-    sums all = {.n_inside = {0}};
-    int64_t vectors = 0;
-    clear_half_sums(&h, LANES);
-    for (; n >= LANES && vectors < MOST_HALF; n -= LANES, from += LANES, vectors++)
-      add_words(from, LANES, 1, h.even, h.odd);
-    if (n < LANES && vectors < MOST_HALF) {
-      add_words(from, n, 1, h.even, h.odd);
-      n = 0;
-    }
-    add_half_sums(&h, LANES, &all);
-    for (int channel = 0; channel < SIDE; channel++) {
-      for (int lane = 0; lane < LANES; lane++) to->of[channel][to_result] += all.of[channel][lane];
-    }
+/* Sixteen words, which stay in registers while they are added to. */
+typedef uint32_t word_vector __attribute__((vector_size(LANES * sizeof(uint32_t))));
+
+/* Adds the halves of sixteen words, each the sum of bytes of one channel, to the sums of two
+ * channels of one result. */
+static void add_halves(const word_vector *halves, uint32_t *low, uint32_t *high) {
+  for (int lane = 0; lane < LANES; lane++) {
+    *low += (*halves)[lane] & UINT16_MAX;
+    *high += (*halves)[lane] >> HALF_BITS;
   }
+}
+
+/* Adds the bytes of at most MOST_HALF times 16 neighbouring words (pixels) to the sums of one
+ * result. */
+static void add_neighbouring_vectors(const float *from, int64_t n_vectors, int64_t to_result,
+                                     sums *to) {
+  const uint32_t halves = 0x00FF00FF;
+  word_vector even = {0}, odd = {0}, words;
+  for (int64_t at = 0; at < n_vectors; at++) {
+    memcpy(&words, from + at * LANES, sizeof words);
+    even += words & halves;
+    odd += words >> BYTE_BITS & halves;
+  }
+  add_halves(&even, &to->of[0][to_result], &to->of[2][to_result]);
+  add_halves(&odd, &to->of[1][to_result], &to->of[3][to_result]);
+}
+
+/* Adds the bytes of n neighbouring words (pixels) to the sums of one result. */
+static void sum_neighbouring_words(const float *from, int64_t n, int64_t to_result, sums *to) {
+  for (int64_t left = n / LANES; left > 0;) {
+    const int64_t n_vectors = laci_min(left, MOST_HALF);
+    add_neighbouring_vectors(from, n_vectors, to_result, to);
+    from += n_vectors * LANES;
+    left -= n_vectors;
+  }
+  float rest[LANES] = {0};
+  memcpy(rest, from, (size_t)(n % LANES) * sizeof *rest);
+  if (n % LANES > 0) add_neighbouring_vectors(rest, 1, to_result, to);
 }
 
 static void clear_sums(sums *s, int64_t n) {
