@@ -110,6 +110,13 @@ static const int8_net nets[] = {
      TWO BYTES("f", "b", "ss", "zs") SUM("f, d") "y = Add(h, f)\n", 2, 1},
 #undef TWO
 #undef SUM
+#define GATES(bound)                                                                 \
+  "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "p = GlobalAveragePool(e)\n" BYTES( \
+      "f", "p", "sy", "zy") "b = Conv(f, v)\nt = Sigmoid(b)\n" BYTES("h", "t", "sx", "zx") bound
+    {"a gate", GATES("m = Mul(e, h)\n") BYTES("n", "m", "ss", "zs") "y = Conv(n, v)\n", 3, 2},
+    {"a gate with a bound, as the first operand",
+     GATES("k = Mul(h, e)\nm = Relu(k)\n") BYTES("n", "m", "ss", "zs") "y = Conv(n, v)\n", 3, 2},
+#undef GATES
     {"odd channels", "a = Conv(d, w) pads=1,1,1,1\n" BYTES("e", "a", "sy", "zy") "y = Conv(e, r)\n",
      2, 0},
     {"groups", "a = Conv(d, g) group=4 pads=1,1,1,1\n" BYTES("y", "a", "ss", "zs"), 1, 0},

@@ -303,11 +303,78 @@ static void constants_are_added_to_channels(void **state) {
   (void)laci_cpu_limit_level(start);
 }
 
+/* ---- A gate for each channel ---- */
+
+static const laci_bytes_gate gates[] = {
+    {.scale = 0.0071F, .x_zero = 13, .gate_zero = 0, .zero = 40, .high = 255},
+    {.scale = 0.11F, .x_zero = 128, .gate_zero = 200, .zero = 100, .low = 30, .high = 190},
+};
+
+static int multiplied(const laci_bytes_gate *g, uint32_t x, uint32_t gate) {
+  const float factor = ((float)gate - g->gate_zero) * g->scale;
+  const float v = ((float)x - g->x_zero) * factor;
+  return (int)fmin(fmax((double)rintf(v) + (double)g->zero, (double)g->low), (double)g->high);
+}
+
+static void expect_multiplied(const laci_bytes_form *f, const laci_bytes_gate *g, const float *of,
+                              const float *x, const float *y) {
+  const bool images = f->int8x4.format == LACI_FORMAT_HWC16N;
+  for (int64_t place = 0; place < places_of(f); place++) {
+    for (int64_t channel = 0; channel < f->channels; channel++) {
+      const int64_t at = at_of(&f->int8x4, channel / INT8X4, place);
+      const int64_t gate = laci_sparse_offset(&g->layout, channel / INT8X4, 0, 0);
+      const int bits = (int)(channel % INT8X4 * 8);
+      const uint32_t factor = word_at(of + gate + (images ? place % 16 : 0)) >> bits & 0xFF;
+      assert_int_equal(word_at(y + at) >> bits & 0xFF,
+                       multiplied(g, word_at(x + at) >> bits & 0xFF, factor));
+    }
+  }
+}
+
+static void check_gate(const laci_bytes_form *f, const laci_bytes_gate *of, int shift) {
+  const laci_sparse_border none = {.stride_h = 1, .stride_w = 1};
+  const int64_t items = laci_bytes_n_items(f), channels = (f->channels + INT8X4 - 1) / INT8X4;
+  laci_bytes_gate g = *of;
+  g.layout = laci_sparse_padded_layout(f->int8x4.format, channels, 1, 1, none);
+  guarded factors = guarded_of(g.layout.n_floats * f->n_image_blocks, shift);
+  g.factors = factors.at;
+  guarded x = guarded_of(f->int8x4.n_floats * f->n_image_blocks, shift);
+  guarded y = guarded_of(x.n, shift);
+  for (int64_t at = 0; at < INT8X4 * factors.n; at++)
+    ((uint8_t *)factors.at)[at] = (uint8_t)(at * 29 + at / 256);
+  for (int64_t at = 0; at < INT8X4 * x.n; at++)
+    ((uint8_t *)x.at)[at] = (uint8_t)(at * 7 + at / 256);
+  laci_bytes_variant()->multiply(f, &g, x.at, y.at, items / 2, items);
+  laci_bytes_variant()->multiply(f, &g, x.at, y.at, 0, items / 2);
+  for (int64_t block = 0; block < f->n_image_blocks; block++) {
+    const int64_t skip = block * f->int8x4.n_floats;
+    expect_multiplied(f, &g, factors.at + block * g.layout.n_floats, x.at + skip, y.at + skip);
+  }
+  expect_guards(&y);
+  free(factors.memory);
+  free(x.memory);
+  free(y.memory);
+}
+
+static void gates_multiply_channels(void **state) {
+  const laci_cpu_level start = laci_cpu_level_in_force();
+  (void)state;
+  for (int level = 0; level < N_LEVELS; level++) {
+    if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
+    for (int at = 0; at < N_SHAPES * N_GRIDS; at++) {
+      const laci_bytes_form f = form_of(&shapes[at % N_SHAPES], &grids[at / N_SHAPES]);
+      for (int gate = 0; gate < 2; gate++) check_gate(&f, &gates[gate], at % 2);
+    }
+  }
+  (void)laci_cpu_limit_level(start);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layouts_go_through_bytes),
       cmocka_unit_test(sums_are_rounded_once),
       cmocka_unit_test(constants_are_added_to_channels),
+      cmocka_unit_test(gates_multiply_channels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,11 +77,32 @@ enum { LACI_BYTES_PER_WORD = 4 };
 typedef void laci_bytes_shift_items(const laci_bytes_form *f, const laci_bytes_shift *s,
                                     const float *x, float *y, int64_t first, int64_t last);
 
+/** A gate: a factor for each channel of an image, as in squeeze and excitation. Factors are bytes,
+ * too. The product y of two bytes, in units of the result's scale, is
+ *
+ *     v = (x - x_zero) * ((gate - gate_zero) * scale)
+ *     y = clip(low, high, whole(v) + zero)
+ *
+ * scale is the product of both scales, divided by that of y. */
+typedef struct laci_bytes_gate {
+  const float *factors;      /* the bytes of all gates */
+  laci_sparse_layout layout; /* layout of the gates: an image of one pixel, in int8x4 */
+  float scale;
+  float x_zero, gate_zero, zero, low,
+      high; /* zero points, and the bounds of y: integers, 0 to 255 */
+} laci_bytes_gate;
+
+/** Multiplies items [first, last) by their gates. Padding is computed like all else: it is the zero
+ * point of y where it is that of x. y may be x. */
+typedef void laci_bytes_multiply_items(const laci_bytes_form *f, const laci_bytes_gate *g,
+                                       const float *x, float *y, int64_t first, int64_t last);
+
 typedef struct laci_bytes_kernel {
   laci_bytes_pack *pack;
   laci_bytes_unpack *unpack;
   laci_bytes_add *add;
   laci_bytes_shift_items *shift;
+  laci_bytes_multiply_items *multiply;
 } laci_bytes_kernel;
 
 #define LACI_BYTES_DECLARE(name, level) extern const laci_bytes_kernel laci_bytes_##name;

@@ -205,5 +205,65 @@ static void add_constants_to_items(const laci_bytes_form *f, const laci_bytes_sh
   }
 }
 
-const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {quantize_item_range, dequantize_item_range,
-                                                    add_bytes, add_constants_to_items};
+/* ---- A gate for each channel ---- */
+
+/* Returns the byte of x at bit `shift`, multiplied by a factor, as a byte at that bit. */
+static inline uint32_t multiply_byte(const laci_bytes_gate *g, float factor, uint32_t x,
+                                     int shift) {
+  const float value = (float)(int32_t)(x >> shift & UINT8_MAX) - g->x_zero;
+  const float whole = rintf(value * factor) + g->zero;
+  return (uint32_t)(int32_t)laci_quantize_clip(whole, g->low, g->high) << shift;
+}
+
+/* Returns the factor of a gate's byte at bit `shift`. */
+static inline float find_factor(const laci_bytes_gate *g, uint32_t gates, int shift) {
+  return ((float)(int32_t)(gates >> shift & UINT8_MAX) - g->gate_zero) * g->scale;
+}
+
+/* Sets the factors of four channels, [channel][lane], from the gates of an int8x4 channel. They are
+ * those of 16 images, or the same for all lanes. */
+static void find_factors(const laci_bytes_gate *g, bool images, const float *gates,
+                         float factor[INT8X4][LANES]) {
+  for (int channel = 0; channel < INT8X4; channel++) {
+    const float first = find_factor(g, load_word(gates), channel * BYTE);
+    for (int lane = 0; lane < LANES; lane++) {
+      factor[channel][lane] =
+          images ? find_factor(g, load_word(gates + lane), channel * BYTE) : first;
+    }
+  }
+}
+
+static void multiply_sixteen_words(const laci_bytes_gate *g, const float factor[INT8X4][LANES],
+                                   const float *x, float *y) {
+  float int8x4[LANES];
+  for (int lane = 0; lane < LANES; lane++) {
+    const uint32_t word = load_word(x + lane);
+    store_word(int8x4 + lane, multiply_byte(g, factor[0][lane], word, 0) |
+                                  multiply_byte(g, factor[1][lane], word, BYTE) |
+                                  multiply_byte(g, factor[2][lane], word, 2 * BYTE) |
+                                  multiply_byte(g, factor[3][lane], word, 3 * BYTE));
+  }
+  memcpy(y, int8x4, sizeof int8x4);
+}
+
+static void multiply_items(const laci_bytes_form *f, const laci_bytes_gate *gate, const float *x,
+                           float *y, int64_t first, int64_t last) {
+  const laci_bytes_gate g = *gate;
+  const bool images = f->int8x4.format == LACI_FORMAT_HWC16N;
+  const int64_t each = laci_bytes_n_items(f) / f->n_image_blocks;
+  for (int64_t at = first; at < last; at++) {
+    item i = locate_item(f, at);
+    const float *of_image = g.factors + at / each * g.layout.n_floats;
+    for (int64_t c = i.channel_first; c < i.channel_last; c += INT8X4, i.int8x4 += i.apart) {
+      float factor[INT8X4][LANES];
+      find_factors(&g, images, of_image + laci_sparse_offset(&g.layout, c / INT8X4, 0, 0), factor);
+      for (int64_t pixel = 0; pixel < i.run.n; pixel += LANES) {
+        const int64_t place = i.int8x4 + pixel;
+        multiply_sixteen_words(&g, (const float(*)[LANES])factor, x + place, y + place);
+      }
+    }
+  }
+}
+
+const laci_bytes_kernel LACI_VARIANT(laci_bytes) = {
+    quantize_item_range, dequantize_item_range, add_bytes, add_constants_to_items, multiply_items};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A part of a product by AMX (amx.h), and what follows its sums. */
 #include <immintrin.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -99,7 +100,8 @@ typedef struct known {
 static bool fit_32_bits(const laci_sparse_quantized *q, const laci_sparse_part *part) {
   const float most = 1 << 20; /* 255 times it are below 2^30 */
   bool fits = q->residual_scale < most && (!q->middle || q->middle->scale < most);
-  for (int64_t row = part->row_first; row < part->row_last; row++) fits &= q->scale[row] < 0.5F;
+  for (int64_t row = part->row_first; row < part->row_last; row++)
+    fits &= fabsf(q->scale[row]) < 0.5F;
   return fits;
 }
 

@@ -41,6 +41,8 @@ typedef struct laci_native_int8_data {
                                      they are not quantized before that */
   const float *weight_scale;       /* [n_scales] scales of the weight */
   int64_t n_scales;                /* number of scales: 1, or the number of output channels */
+  const laci_fake_quantized *gate; /* quantization of the factors of a gate; NULL: it is none */
+  int gate_value;                  /* index of the value that has these factors */
   bool averages, counts_padding;   /* averages: a pool computes averages, not maxima.
                                       counts_padding: with padding as pixels that are 0 */
   laci_sparse_quantized quantized; /* parameters of the int8 kernel; set when the layer is
@@ -65,6 +67,7 @@ typedef enum laci_native_kind {
   LACI_NATIVE_POOL,      /* max pooling (algorithms/pool.c) */
   LACI_NATIVE_TABLE,     /* a function of an int8 value, whose result is int8 (int8/table.c) */
   LACI_NATIVE_SHIFT,     /* a constant for each column is added to an int8 matrix (int8/shift.c) */
+  LACI_NATIVE_GATE,      /* an int8 factor multiplies each channel of an int8 image (int8/gate.c) */
   LACI_NATIVE_N_KINDS,
 } laci_native_kind;
 

@@ -93,6 +93,7 @@ static double compute_total_cost(choice *c) {
     output->written_as_bytes = layer->int8 && layer->int8->y;
     count_value_read(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
     if (layer->residual >= 0) count_value_read(c, layer->residual, true);
+    if (layer->kind == LACI_NATIVE_GATE) count_value_read(c, layer->int8->gate_value, true);
   }
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
     sum += reorder_cost(c, v) + quantization_cost(c, v);
@@ -190,9 +191,10 @@ static void find_value_sizes_and_producers(choice *c) {
   }
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
-    const int values[] = {layer->input, layer->output, layer->residual};
+    const int gate = layer->kind == LACI_NATIVE_GATE ? layer->int8->gate_value : -1;
+    const int values[] = {layer->input, layer->output, layer->residual, gate};
     if (layer->rows) c->values[layer->input].norm = false;
-    for (int v = 0; v < 3; v++) {
+    for (int v = 0; v < 4; v++) {
       if (values[v] < 0) continue;
       const laci_shape *shape = laci_plan_shape(plan, values[v]);
       c->values[values[v]].floats = (double)laci_shape_count(shape);

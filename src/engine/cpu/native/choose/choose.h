@@ -45,6 +45,9 @@ bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
 /** Is the node the sum of an int8 matrix and one constant for each column, whose result is int8? If
  * so, describes it in *layer. */
 bool laci_native_find_int8_shift(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
+/** Is the node the product of an int8 image and one int8 factor for each channel, whose result is
+ * int8? If so, describes it in *layer. */
+bool laci_native_find_int8_gate(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is the fused node a table from an int8 value to another one? If so, describes it in *layer. */
 bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is the node an AveragePool or GlobalAveragePool of an int8 value, whose result is int8? If so,

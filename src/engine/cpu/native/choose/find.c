@@ -106,6 +106,7 @@ static bool find_weighted_layer(laci_net *net, const laci_fused *fused, bool byt
   if (laci_native_find_trained_layer(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_sum(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_shift(net, fused, layer)) return true;
+  if (bytes && laci_native_find_int8_gate(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_max_pool(net, fused, layer)) return true;
   if (bytes && laci_native_find_int8_average_pool(net, fused, layer)) return true;
   if (laci_native_find_max_pool(net, fused, layer)) {
@@ -142,11 +143,12 @@ static bool find_weighted_layer(laci_net *net, const laci_fused *fused, bool byt
  * to one layer and images of a convolution to another. */
 static bool are_values_of_one_kind(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
-  const int values[] = {layer->input, layer->output, layer->residual};
-  for (int at = 0; at < 3; at++) {
+  const int gate = layer->kind == LACI_NATIVE_GATE ? layer->int8->gate_value : -1;
+  const int values[] = {layer->input, layer->output, layer->residual, gate};
+  for (int at = 0; at < 4; at++) {
     if (values[at] >= 0 && kinds[values[at]] && kinds[values[at]] != kind) return false;
   }
-  for (int at = 0; at < 3; at++) {
+  for (int at = 0; at < 4; at++) {
     if (values[at] >= 0) kinds[values[at]] = kind;
   }
   return true;

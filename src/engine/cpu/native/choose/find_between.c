@@ -217,3 +217,47 @@ bool laci_native_find_int8_shift(laci_net *net, const laci_fused *fused, laci_na
   *layer->int8 = (laci_native_int8_data){.x = from, .y = after->details};
   return true;
 }
+
+/** Returns which operand of the node has one value for each channel of the other one's images; -1:
+ * none has. */
+static int find_gate_operand(const laci_cpu_plan *plan, const laci_node *node) {
+  for (int at = 0; at < 2; at++) {
+    const laci_shape *gate = laci_plan_shape(plan, node->inputs[at]);
+    const laci_shape *x = laci_plan_shape(plan, node->inputs[!at]);
+    if (gate->rank != 4 || x->rank != 4 || gate->dims[2] != 1 || gate->dims[3] != 1) continue;
+    if (gate->dims[0] == x->dims[0] && gate->dims[1] == x->dims[1] && x->dims[2] * x->dims[3] > 1)
+      return at;
+  }
+  return -1;
+}
+
+bool laci_native_find_int8_gate(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
+  const laci_cpu_plan *plan = &net->plan;
+  const laci_node *node = &plan->graph->nodes[fused->node];
+  if (node->op != &laci_op_mul || fused->scale || fused->shift || plan->bf16) return false;
+  const laci_fused *after = laci_native_quantization_after(plan, fused->output);
+  const int gate = find_gate_operand(plan, node), x = !gate;
+  if (!after || gate < 0) return false;
+  const laci_fake_quantized *of_x = laci_plan_quantization_of(plan, node->inputs[x]);
+  const laci_fake_quantized *of_gate = laci_plan_quantization_of(plan, node->inputs[gate]);
+  if (!of_x || !of_gate) return false;
+  const laci_shape *shape = laci_plan_shape(plan, fused->output);
+  *layer = (laci_native_layer){.fused = fused,
+                               .kind = LACI_NATIVE_GATE,
+                               .n_images = shape->dims[0],
+                               .input = laci_native_canonical_value(plan, node->inputs[x]),
+                               .output = after->output,
+                               .kept = 1};
+  if (!laci_native_set_post_functions(net, layer) || layer->residual >= 0 || layer->n_functions > 0)
+    return false;
+  layer->window = make_elementwise_window(shape, false);
+  layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
+  if (!layer->int8) return false;
+  *layer->int8 =
+      (laci_native_int8_data){.x = of_x,
+                              .y = after->details,
+                              .gate = of_gate,
+                              .gate_value = laci_native_canonical_value(plan, node->inputs[gate])};
+  laci_native_set_int8_bounds(layer);
+  return true;
+}

@@ -9,9 +9,9 @@
 #include "engine/cpu/native/algorithms/algorithm.h"
 
 static const char *const kinds[] = {
-    [LACI_NATIVE_PRODUCT] = "conv", [LACI_NATIVE_DEPTHWISE] = "conv",
-    [LACI_NATIVE_SUM] = "sum",      [LACI_NATIVE_POOL] = "pool",
-    [LACI_NATIVE_TABLE] = "table",  [LACI_NATIVE_SHIFT] = "shift"};
+    [LACI_NATIVE_PRODUCT] = "conv", [LACI_NATIVE_DEPTHWISE] = "conv", [LACI_NATIVE_SUM] = "sum",
+    [LACI_NATIVE_POOL] = "pool",    [LACI_NATIVE_TABLE] = "table",    [LACI_NATIVE_SHIFT] = "shift",
+    [LACI_NATIVE_GATE] = "gate"};
 
 void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
                             laci_algorithm_id id, char name[LACI_NATIVE_NAME]) {

@@ -32,7 +32,7 @@ typedef struct stride_of_size {
 } stride_of_size;
 
 typedef struct row_table {
-  stride_of_size *list; /* row strides of all image sizes: at most two for each layer */
+  stride_of_size *list; /* row strides of all image sizes: at most three for each layer */
   int n;
 } row_table;
 
@@ -146,6 +146,10 @@ static void record_value_uses(laci_net *net, const laci_native_layer *layer) {
     in->used = true;
     in->rows = layer->rows;
   }
+  if (layer->kind == LACI_NATIVE_GATE) {
+    net->native->layouts[layer->int8->gate_value].read_as_int8 = true;
+    find_joined_layout(net, layer->int8->gate_value)->used = true;
+  }
   in->is_chw = in->is_chw || layer->kind == LACI_NATIVE_POOL; /* a pool reads rows of one channel */
   if (!needs_border_as_pixels(layer)) return;
   const laci_sparse_border b = find_input_border(net, layer);
@@ -213,7 +217,7 @@ void laci_native_assign_layouts(laci_net *net) {
   laci_native_net *native = net->native;
   laci_native_value_layout *layouts = native->layouts;
   row_table table = {
-      .list = laci_plan_alloc(&net->plan, (size_t)native->n_layers * 2, sizeof *table.list)};
+      .list = laci_plan_alloc(&net->plan, (size_t)native->n_layers * 3, sizeof *table.list)};
   if (!table.list) return;
   for (int v = 0; v < net->plan.graph->n_values; v++)
     layouts[v] = (laci_native_value_layout){.same_as = v};
@@ -222,7 +226,7 @@ void laci_native_assign_layouts(laci_net *net) {
     if (!layer->chosen) continue;
     if (layer->residual >= 0) join_value_layouts(net, layer->output, layer->residual);
     if (layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_TABLE ||
-        layer->kind == LACI_NATIVE_SHIFT)
+        layer->kind == LACI_NATIVE_SHIFT || layer->kind == LACI_NATIVE_GATE)
       join_value_layouts(net, layer->output, layer->input);
     widen_row_stride(net, &table, layer);
   }

@@ -133,8 +133,14 @@ laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_nat
         laci_native_layout_of_value(net, layer->output, int8 ? int8->residual : NULL);
     t.residual = laci_native_read_in_layout(net, layer->residual, &added);
   }
+  if (layer->kind == LACI_NATIVE_GATE) {
+    const laci_native_layout gates = laci_native_layout_of_value(net, int8->gate_value, int8->gate);
+    t.residual = laci_native_read_in_layout(net, int8->gate_value, &gates);
+  }
   int over = layer->residual_last || reads_residual_in_windows(net, layer, &t) ? -1 : t.residual;
-  if (layer->kind == LACI_NATIVE_TABLE || layer->kind == LACI_NATIVE_SHIFT) over = t.x;
+  if (layer->kind == LACI_NATIVE_TABLE || layer->kind == LACI_NATIVE_SHIFT ||
+      layer->kind == LACI_NATIVE_GATE)
+    over = t.x;
   t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out, over);
   return t;
 }
