@@ -19,13 +19,16 @@ typedef struct division {
   size_t scratch_bytes;          /* bytes of scratch of a thread */
 } division;
 
-/** Divides the tiles so that the parts of each stay in a cache. If that makes few items, rows are
- * divided, too, so that all threads have work. */
+/** Divides the tiles so that the parts of each stay in a cache, and all threads have as many. If that
+ * makes few items, rows are divided, too, so that all threads have work. */
 static division divide_work(const laci_net *net, const laci_native_kernel *kernel) {
-  enum { ITEMS_EACH = 4, BLOCK_ROWS = 2 * LACI_AMX_ROWS };
+  enum { ITEMS_EACH = 4, BLOCK_ROWS = 2 * LACI_AMX_ROWS, BLOCK_TILES = 2 };
   const laci_amx_weights *w = kernel->amx;
-  division d = {.tiles = laci_amx_tiles_per_part(w)};
-  d.n_of_tiles = laci_ceil_div(kernel->convolution.n_tiles, d.tiles);
+  const int64_t n_tiles = kernel->convolution.n_tiles;
+  const int64_t least = laci_ceil_div(n_tiles, laci_amx_tiles_per_part(w));
+  const int64_t parts = least > 1 ? laci_ceil_div(least, net->n_threads) * net->n_threads : 1;
+  division d = {.tiles = laci_ceil_div(n_tiles, parts * BLOCK_TILES) * BLOCK_TILES};
+  d.n_of_tiles = laci_ceil_div(n_tiles, d.tiles);
   const int64_t wanted = (int64_t)net->n_threads * ITEMS_EACH;
   const int64_t cuts = laci_ceil_div(wanted, d.n_of_tiles * w->n_groups);
   d.rows = laci_ceil_div(laci_ceil_div(w->rows_each, cuts), BLOCK_ROWS) * BLOCK_ROWS;
