@@ -13,14 +13,15 @@ typedef struct laci_amx_configuration {
   uint8_t rows[16];
 } laci_amx_configuration;
 
-/** Gives all eight registers 16 rows of 64 bytes, for the calling thread, until it calls
- * _tile_release. */
-static inline void laci_amx_configure_registers(void) {
-  enum { REGISTERS = 8, ROWS = 16, BYTES = 64 };
+/** Gives the eight registers their shapes, for the calling thread, until it calls _tile_release.
+ * Registers 0 to 3, of sums, have 16 rows of 64 bytes. Registers 4 and 5, of weights, have 16 rows of
+ * `deep` int8x4; registers 6 and 7, of x, have `deep` rows of 64 bytes. deep: 1 to 16. */
+static inline void laci_amx_configure_registers(int deep) {
+  enum { REGISTERS = 8, WEIGHTS = 4, X = 6, ROWS = 16, BYTES = 64, INT8X4 = 4 };
   laci_amx_configuration c = {.palette = 1};
   for (int at = 0; at < REGISTERS; at++) {
-    c.row_bytes[at] = BYTES;
-    c.rows[at] = ROWS;
+    c.row_bytes[at] = (uint16_t)(at >= WEIGHTS && at < X ? deep * INT8X4 : BYTES);
+    c.rows[at] = (uint8_t)(at >= X ? deep : ROWS);
   }
   _tile_loadconfig(&c);
 }

@@ -147,7 +147,7 @@ static void multiply_column_blocks(const laci_byte_product *p, const laci_byte_p
 }
 
 void laci_multiply_bytes_amx(const laci_byte_product *p, const laci_byte_part *part) {
-  laci_amx_configure_registers();
+  laci_amx_configure_registers(16);
   for (int64_t block = part->block; block < part->block_end; block += 2)
     multiply_column_blocks(p, part, block, part->block_end - block > 1 ? 2 : 1);
   _tile_release();

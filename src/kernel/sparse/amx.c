@@ -38,9 +38,10 @@ static bool has_stride(const laci_sparse_product *p, int64_t each, const tap_ord
 }
 
 /* Finds the fewest taps for which the groups, of `each` int8x4, have such an order, and a tap fills
- * a register. stride 0: there are none. */
+ * at least half of a register. All int8x4 of one tap may be fewer. stride 0: there are none. */
 static tap_order find_tap_order(const laci_sparse_product *p, int64_t each) {
-  for (tap_order o = {.n_taps = 1}; o.n_taps * DEEP <= each; o.n_taps++) {
+  if (each == 1) return (tap_order){.n_taps = 1, .stride = LANES};
+  for (tap_order o = {.n_taps = 1}; o.n_taps == 1 || o.n_taps * DEEP / 2 <= each; o.n_taps++) {
     if (each % o.n_taps != 0) continue;
     o.stride = int8x4_offset(p, o.n_taps) - int8x4_offset(p, 0);
     if (o.stride > 0 && has_stride(p, each, &o)) return o;
@@ -51,8 +52,8 @@ static tap_order find_tap_order(const laci_sparse_product *p, int64_t each) {
 /* Returns the first int8x4, among those of a tap, that a register holds. A tap's last register is
  * full, too: it begins with int8x4 that the one before has as well, where it has no weights. */
 static int64_t first_of_tap(const laci_amx_weights *w, int64_t deep) {
-  const int64_t of_tap = w->int8x4_each / w->n_taps, first = deep * DEEP;
-  return first + DEEP <= of_tap ? first : of_tap - DEEP;
+  const int64_t of_tap = w->int8x4_each / w->n_taps, first = deep * w->deep;
+  return first + w->deep <= of_tap ? first : of_tap - w->deep;
 }
 
 /* Stores where the int8x4 of all groups, and the first of each register, are in x. */
@@ -77,7 +78,7 @@ static void store_offsets(const laci_sparse_product *p, const laci_amx_weights *
 /* Returns the place, in the registers of 16 rows, of the first row's weights for an int8x4. */
 static int64_t find_place(const laci_amx_weights *w, int64_t int8x4) {
   if (w->int8x4_stride == 0) return int8x4 / DEEP * LACI_AMX_BYTES + int8x4 % DEEP * INT8X4;
-  const int64_t tap = int8x4 % w->n_taps, of_tap = int8x4 / w->n_taps, deep = of_tap / DEEP;
+  const int64_t tap = int8x4 % w->n_taps, of_tap = int8x4 / w->n_taps, deep = of_tap / w->deep;
   const int64_t in_register = of_tap - first_of_tap(w, deep);
   return (tap * (w->n_deep / w->n_taps) + deep) * LACI_AMX_BYTES + in_register * INT8X4;
 }
@@ -98,14 +99,16 @@ static void store_row(const laci_sparse_product *p, const float *weight, const l
 static laci_amx_weights find_sizes(const laci_sparse_product *p) {
   const int64_t each = laci_sparse_columns_per_group(p) / INT8X4;
   const tap_order o = find_tap_order(p, each);
-  const int64_t n_parts = o.stride != 0 ? o.n_taps : 1;
+  const int64_t n_parts = o.stride != 0 ? o.n_taps : 1, of_tap = each / n_parts;
+  const int64_t deep = o.stride != 0 && of_tap < DEEP ? of_tap : DEEP;
   return (laci_amx_weights){.row_stride = p->row_stride,
                             .n_groups = p->n_rows / p->rows_together,
                             .rows_each = p->rows_together,
                             .int8x4_each = each,
                             .n_taps = n_parts,
                             .int8x4_stride = o.stride,
-                            .n_deep = n_parts * laci_ceil_div(each / n_parts, DEEP)};
+                            .deep = deep,
+                            .n_deep = n_parts * laci_ceil_div(of_tap, deep)};
 }
 
 lac_status laci_amx_weights_init(const laci_sparse_product *p, const float *weight,

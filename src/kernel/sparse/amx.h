@@ -4,8 +4,9 @@
  * One instruction multiplies 16 rows of 64 weights by 64 columns of 16 lanes. The columns of a
  * register are 16 int8x4 of 16 lanes each, which is how tiles store them. The int8x4 of a register
  * are neighbouring channels of one tap of the window. In x they have the same distance from each
- * other, so that a register is loaded from x as it is. Where a tap has fewer than 16 int8x4, they
- * are copied first. A block is 32 rows times two tiles, whose sums stay in four of the eight
+ * other, so that a register is loaded from x as it is. Where a tap has fewer than 16 int8x4,
+ * registers have as many; where it has so few that most of a register were empty, int8x4 of several
+ * taps are copied together first. A block is 32 rows times two tiles, whose sums stay in four of the eight
  * registers. Sums are exact, so results have the bits of product_int8x4_scalar.c. */
 #ifndef LACI_KERNEL_SPARSE_AMX_H
 #define LACI_KERNEL_SPARSE_AMX_H
@@ -18,7 +19,7 @@
 
 enum {
   LACI_AMX_ROWS = 16,    /* number of rows of a register of weights */
-  LACI_AMX_INT8X4 = 16,  /* number of int8x4 in a row of weights, and in a register of x */
+  LACI_AMX_INT8X4 = 16,  /* maximum number of int8x4 in a row of weights, and in a register of x */
   LACI_AMX_BYTES = 1024, /* bytes of a register */
 };
 
@@ -29,6 +30,7 @@ typedef struct laci_amx_weights {
   int64_t n_groups, rows_each; /* number of groups, and of rows in each group */
   int64_t int8x4_each;         /* number of int8x4 that each row of a group reads */
   int64_t n_taps;             /* number of taps of the window: int8x4 i belongs to tap i % n_taps */
+  int64_t deep;               /* number of int8x4 in a register, 16 or fewer */
   int64_t n_deep;             /* number of registers of weights that hold 16 rows */
   int64_t int8x4_stride;      /* distance of a register's int8x4 from each other in x, in floats; 0:
                                   there is none, so that registers are loaded from a copy */

@@ -324,7 +324,7 @@ void laci_amx_multiply(const laci_amx_weights *w, const laci_sparse_operands *o,
   const int8_t *weight = w->weight + (group * blocks + first) * w->n_deep * LACI_AMX_BYTES;
   part_work p = {w, o, w->register_at + group * w->n_deep, NULL,
                  prepare_rounding(o->quantized, part)};
-  laci_amx_configure_registers();
+  laci_amx_configure_registers((int)w->deep);
   if (w->int8x4_stride == 0) {
     copy_int8x4(w, o, part, w->int8x4_at + group * w->int8x4_each, scratch);
     p.copy = scratch;
