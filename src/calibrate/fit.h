@@ -2,12 +2,12 @@
  * Chooses an N:M mask for one layer and new values for the kept weights, such that the layer's
  * outputs on calibration inputs change little.
  *
- *     E(W) = sum_p |W_d x_d - W x_p|^2 = energy - 2 <W, G> + <W H, W>,    G = W_d K
+ *     E(W) = sum_p |W_d x_d + c - W x_p|^2 = energy - 2 <W, G> + <W H, W>,    G = W_d K + C
  *
  * x_d are the layer's inputs in the dense network, x_p those in the network whose layers before
- * this one are pruned; H = sum x_p x_p', K = sum x_d x_p'. A score (score.def) chooses the mask;
- * laci_fit_solve_weights then minimizes E over the weights that stay, exactly. Both see H and K
- * with
+ * this one are pruned. c is 0, or what the layer makes up for (residual_in.h). H = sum x_p x_p',
+ * K = sum x_d x_p', C = sum c x_p'. A score (score.def) chooses the mask; laci_fit_solve_weights
+ * then minimizes E over the weights that stay, exactly. Both see H and K with
  *
  *     d = max(1 %, 25 % * columns / positions) * mean(diag H)
  *
@@ -41,6 +41,8 @@ typedef struct laci_fit {
                            both triangles; NULL: the score needs no inputs */
   const double *k;      /* [columns, columns] K, the products of the dense network's inputs (rows)
                            with the pruned network's (columns); NULL: K equals H (symmetric form) */
+  const double *c;      /* [rows, columns] C = sum c x_p', where the outputs are fitted to
+                           W_d x_d + c (residual_in.h); NULL: c is 0 */
   double positions;     /* number of inputs (positions) over which the products were summed */
   double damping;       /* the damping d divided by mean(diag H); 0: d follows from the rule at the
                            top of this file */

@@ -6,6 +6,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "calibrate/recurrent_in.h"
+#include "calibrate/residual_in.h"
 #include "calibrate/workers_in.h"
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
@@ -15,13 +16,16 @@ enum { WEIGHTS = 3 }; /* number of weights that are compared: the dense one and 
 typedef struct trial {
   const laci_walk_state *w;
   const laci_matrix_layer *layer;
+  const laci_residual *residual; /* what the layer makes up for; NULL: nothing */
   laci_part_engines workers[WEIGHTS];
   laci_unfold unfold;     /* how the layer's inputs are taken from its input value in a batch */
   int shape_set;          /* index of the shape set of the batches that are run */
   const int64_t *batches; /* [n_workers] index of the batch that each worker (engine) runs */
   int64_t n_outputs;
-  void **in;   /* [n_workers, LACI_STREAMS] buffers for values that are stored in a file */
-  float **out; /* [n_workers, WEIGHTS] the layer's outputs with each of the weights */
+  void **in;           /* [n_workers, LACI_STREAMS] buffers for values that are stored in a file */
+  float **out;         /* [n_workers, WEIGHTS] the layer's outputs with each of the weights */
+  float **corrections; /* [n_workers] what is made up for in each worker's batch, as outputs; NULL
+                          entries: nothing */
   laci_layer_errors *sums; /* [n_workers] errors of each worker's batch */
   lac_status *status;
   lac_error *errors;
@@ -85,12 +89,15 @@ static lac_status alloc_trial_buffers(trial *t, lac_error *err) {
   t->n_outputs = (int64_t)(out / sizeof(float));
   t->in = laci_alloc(workers * LACI_STREAMS, sizeof *t->in);
   t->out = laci_alloc(workers * WEIGHTS, sizeof *t->out);
+  t->corrections = laci_alloc(workers, sizeof *t->corrections);
   t->sums = laci_alloc(workers, sizeof *t->sums);
   t->status = laci_alloc(workers, sizeof *t->status);
   t->errors = laci_alloc(workers, sizeof *t->errors);
-  bool ok = t->in && t->out && t->sums && t->status && t->errors;
+  bool ok = t->in && t->out && t->corrections && t->sums && t->status && t->errors;
   for (size_t i = 0; ok && i < workers * WEIGHTS; i++)
     ok = (t->out[i] = laci_alloc(out, 1)) != NULL;
+  for (size_t i = 0; ok && t->residual && i < workers; i++)
+    ok = (t->corrections[i] = laci_alloc(out, 1)) != NULL;
   for (size_t i = 0; ok && i < workers * LACI_STREAMS; i++) {
     const laci_stored_batches *kept =
         laci_walk_stored_batches(w, (int)(i % LACI_STREAMS), t->layer->value);
@@ -104,8 +111,10 @@ static void clear_trial(trial *t) {
   for (int i = 0; i < WEIGHTS; i++) laci_part_engines_clear(&t->workers[i]);
   for (size_t i = 0; t->out && i < workers * WEIGHTS; i++) laci_free(t->out[i]);
   for (size_t i = 0; t->in && i < workers * LACI_STREAMS; i++) laci_free(t->in[i]);
+  for (size_t i = 0; t->corrections && i < workers; i++) laci_free(t->corrections[i]);
   laci_free(t->in);
   laci_free(t->out);
+  laci_free(t->corrections);
   laci_free(t->sums);
   laci_free(t->status);
   laci_free(t->errors);
@@ -126,10 +135,14 @@ static lac_status run_batch_in_worker(const trial *t, int worker, int64_t batch,
     void *out = y[i];
     st = laci_part_engines_run(&t->workers[i], worker, &in, &out, err);
   }
+  const float *correction = t->corrections[worker];
+  if (correction && !st)
+    st = laci_residual_compute(t->residual, t->w, batch, t->corrections[worker], err);
   laci_layer_errors sum = {0};
   for (int64_t j = 0; j < t->n_outputs && !st; j++) {
-    double dense = (double)y[0][j], first = dense - (double)y[1][j],
-           second = dense - (double)y[2][j];
+    const double dense = (double)y[0][j];
+    const double wanted = dense + (correction ? (double)correction[j] : 0);
+    const double first = wanted - (double)y[1][j], second = wanted - (double)y[2][j];
     sum.energy += dense * dense;
     sum.errors[0] += first * first;
     sum.errors[1] += second * second;
@@ -163,13 +176,14 @@ static lac_status sum_errors_of_batches(trial *t, const int64_t *batches, int64_
 }
 
 lac_status laci_walk_measure_layer_error(laci_walk_state *w, const laci_matrix_layer *layer,
+                                         const laci_residual *residual,
                                          const uint8_t *const others[2], laci_layer_errors *errors,
                                          lac_error *err) {
   int64_t *batches = laci_alloc((size_t)w->cut.n_batches + 1, sizeof *batches);
   *errors = (laci_layer_errors){0};
   lac_status st = batches ? LAC_OK : laci_fail_memory(err, "a layer's outputs");
   for (int shape_set = 0; shape_set < w->n_shape_sets && !st; shape_set++) {
-    trial t = {.w = w, .layer = layer, .shape_set = shape_set};
+    trial t = {.w = w, .layer = layer, .residual = residual, .shape_set = shape_set};
     const int64_t n = laci_walk_list_batches(w, shape_set, laci_walk_first_held_back(w), batches);
     if (n == 0) continue;
     st = laci_walk_describe_layer_input(w, layer, shape_set, &t.unfold, err);

@@ -47,6 +47,7 @@ void laci_fit_compute_target(const laci_score_input *input, double *target) {
   const int64_t count = (int64_t)fit->rows * fit->columns;
   laci_fit_multiply_matrix(input, fit->weight, fit->k ? fit->k : fit->h, target);
   for (int64_t at = 0; at < count; at++) target[at] += input->damping * fit->weight[at];
+  for (int64_t at = 0; fit->c && at < count; at++) target[at] += fit->c[at];
 }
 
 /* ---- errors ---- */
@@ -75,7 +76,8 @@ lac_status laci_fit_compute_error(const laci_fit *fit, const double *weight, dou
     *error = dot_product(rest, product, count);
   } else {
     multiply_by_matrix(pool, fit, fit->weight, fit->k, product);
-    const double cross = dot_product(weight, product, count);
+    double cross = dot_product(weight, product, count);
+    if (fit->c) cross += dot_product(weight, fit->c, count);
     multiply_by_matrix(pool, fit, weight, fit->h, product);
     *error = energy - 2 * cross + dot_product(weight, product, count);
   }

@@ -256,43 +256,15 @@ int64_t laci_walk_max_positions(const laci_walk_state *w, const laci_unfold *unf
   return laci_ceil_div(most, w->cut.n_fitted);
 }
 
-/* Creates the sums for the layers of a stop (layers that read one value). grams[which[l]] are those
- * of the stop's layer l. */
-static lac_status create_grams_of_stop(const laci_walk_state *w, const laci_stop *stop,
-                                       laci_grams *grams, int *which, int *n, lac_error *err) {
-  bool asymmetric = !w->options->symmetric && w->plan.differs[stop->value];
-  lac_status st = LAC_OK;
-  for (int l = 0; l < stop->n_layers && !st; l++) {
-    const laci_unfold *unfold = &w->plan.layers[stop->first_layer + l].unfold;
-    which[l] = 0;
-    while (which[l] < *n && !laci_unfold_equal(&grams[which[l]].unfold, unfold)) which[l]++;
-    if (which[l] < *n) continue;
-    st = laci_grams_init(&grams[*n], unfold, asymmetric, laci_walk_max_positions(w, unfold), err);
-    if (st) continue;
-    grams[*n].layer = stop->first_layer + l;
-    (*n)++;
-  }
-  return st;
-}
-
 static lac_status run_and_fit_stop(laci_walk_state *w, int s, lac_error *err) {
   const laci_stop *stop = &w->plan.stops[s];
-  bool sums = w->options->solve || laci_score_needs_gram(w->options->score);
-  laci_grams *grams = laci_alloc((size_t)stop->n_layers, sizeof *grams);
-  int *which = laci_alloc((size_t)stop->n_layers, sizeof *which), n = 0;
-  lac_status st = grams && which ? LAC_OK : laci_fail_memory(err, "sums over layers' inputs");
-  if (!st && sums) st = create_grams_of_stop(w, stop, grams, which, &n, err);
-  if (!st) st = laci_walk_run_part(w, s, grams, n, err);
-  const double began = laci_clock_seconds();
-  for (int m = 0; m < n && !st; m++) laci_grams_finish(&grams[m], w->options->pool);
-  w->times.sums += laci_clock_seconds() - began;
-  for (int l = 0; l < stop->n_layers && !st; l++) {
-    const laci_matrix_layer *layer = &w->plan.layers[stop->first_layer + l];
-    st = laci_walk_fit_layer(w, layer, sums ? &grams[which[l]] : NULL, err);
-  }
-  for (int m = 0; m < n; m++) laci_grams_clear(&grams[m]);
-  laci_free(grams);
-  laci_free(which);
+  laci_stop_sums sums;
+  lac_status st = laci_walk_create_sums(w, stop, &sums, err);
+  if (!st) st = laci_walk_run_part(w, s, &sums, err);
+  for (int m = 0; m < sums.n_grams && !st; m++) laci_grams_finish(&sums.grams[m], w->options->pool);
+  for (int l = 0; l < stop->n_layers && !st; l++)
+    st = laci_walk_fit_layer(w, &w->plan.layers[stop->first_layer + l], &sums, l, err);
+  laci_walk_clear_sums(&sums);
   laci_walk_free_unneeded_values(w, s);
   return st;
 }

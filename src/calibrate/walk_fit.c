@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "calibrate/fit.h"
+#include "calibrate/residual_in.h"
 #include "calibrate/walk_in.h"
 
 /* The new weights and mask of a layer, and memory for the matrices of one convolution group. */
@@ -13,6 +14,7 @@ typedef struct fitting {
   const laci_matrix_layer *layer;
   const laci_grams *grams;        /* sums over the layer's inputs; NULL: the score does not need
                                      them */
+  const laci_residual *residual;  /* what the layer makes up for; NULL: nothing */
   uint8_t *before, *after, *mask; /* the stored tensor with the mask alone (before) and with fitted
                                      weights (after), as bytes; and its mask */
   double *dense, *fitted;         /* [rows, columns] weights of one group, before and after the
@@ -58,6 +60,7 @@ static lac_status fit_convolution_group(fitting *f, int64_t group, lac_error *er
                   .seed = o->seed + (uint64_t)group,
                   .h = m ? m->h + at : NULL,
                   .k = m && m->k ? m->k + at : NULL,
+                  .c = f->residual ? f->residual->sums + group * l->rows * l->columns : NULL,
                   .positions = m ? (double)m->n_positions : 0,
                   .weight = f->dense};
   const uint8_t *bytes = n->weights[l->stored];
@@ -93,8 +96,12 @@ static void store_better_weights(fitting *f, const laci_layer_errors *errors) {
 }
 
 lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *layer,
-                               const laci_grams *grams, lac_error *err) {
-  fitting f = {.w = w, .layer = layer, .grams = grams};
+                               const laci_stop_sums *sums, int at, lac_error *err) {
+  const bool summed = sums->n_grams > 0, adds = summed && sums->residuals[at].value >= 0;
+  fitting f = {.w = w,
+               .layer = layer,
+               .grams = summed ? &sums->grams[sums->which[at]] : NULL,
+               .residual = adds ? &sums->residuals[at] : NULL};
   laci_layer_errors errors;
   double began = laci_clock_seconds();
   lac_status st = fitting_init(&f, err);
@@ -105,7 +112,7 @@ lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *laye
   const double fitted = laci_clock_seconds();
   w->out->fit_seconds += fitted - began;
   const uint8_t *const others[2] = {f.before, f.after};
-  if (!st) st = laci_walk_measure_layer_error(w, layer, others, &errors, err);
+  if (!st) st = laci_walk_measure_layer_error(w, layer, f.residual, others, &errors, err);
   if (!st) store_better_weights(&f, &errors);
   w->times.judging += laci_clock_seconds() - fitted;
   fitting_clear(&f);

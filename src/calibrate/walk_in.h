@@ -15,6 +15,17 @@ typedef struct laci_walk_times {
   double judging; /* measuring the errors of layers' outputs, and of the network's */
 } laci_walk_times;
 
+typedef struct laci_residual laci_residual;
+
+/** The sums for the layers of a stop. */
+typedef struct laci_stop_sums {
+  int n_layers, n_grams;
+  laci_grams *grams;        /* [n_grams] sums over inputs; layers of the same inputs share them */
+  int *which;               /* [n_layers] index of each layer's grams */
+  laci_residual *residuals; /* [n_layers] sums for what layers make up for; unused where n_grams
+                               is 0 */
+} laci_stop_sums;
+
 typedef struct laci_walk_state {
   const laci_analysis *analysis;
   const laci_calibration_samples *samples;
@@ -101,11 +112,11 @@ int64_t laci_walk_max_positions(const laci_walk_state *w, const laci_unfold *unf
 LAC_MUST_CHECK lac_status laci_walk_read_inputs(laci_walk_state *w, lac_error *err);
 
 /** Runs the part that computes the value of the stop with index `stop`, which the stop's layers
- * read, for all batches in both networks. Adds the batches for fitting to grams, [n_grams], the
- * sums of the stop's layers. The stop's value stays stored at least for the batches that are held
+ * read, for all batches in both networks. Adds the batches for fitting to the sums of the stop's
+ * layers. The stop's value stays stored at least for the batches that are held
  * back. (walk_part.c) */
-LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams,
-                                             int n_grams, lac_error *err);
+LAC_MUST_CHECK lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_stop_sums *sums,
+                                             lac_error *err);
 /** Describes, for the sums, how the layer's inputs x are taken from its input value in a batch of a
  * shape set. Fails LAC_UNSUPPORTED if that is impossible for these shapes. (walk.c) */
 LAC_MUST_CHECK lac_status laci_walk_describe_layer_input(laci_walk_state *w,
@@ -115,22 +126,30 @@ LAC_MUST_CHECK lac_status laci_walk_describe_layer_input(laci_walk_state *w,
 /** Frees the stored values that no part and no layer after the stop reads. */
 void laci_walk_free_unneeded_values(laci_walk_state *w, int stop);
 
-/** Fits one layer by its sums, judges the fit, and puts its weights into the pruned network
- * (walk_fit.c). */
+/** Creates the sums for a stop's layers. There are none if neither score nor solution read them:
+ * n_grams is 0. Fails LAC_NO_MEMORY. Call laci_walk_clear_sums in any case. (walk_sums.c) */
+LAC_MUST_CHECK lac_status laci_walk_create_sums(const laci_walk_state *w, const laci_stop *stop,
+                                                laci_stop_sums *sums, lac_error *err);
+void laci_walk_clear_sums(laci_stop_sums *sums);
+
+/** Fits one layer by its sums, those with index `at`. Judges the fit, and puts its weights into the
+ * pruned network (walk_fit.c). */
 LAC_MUST_CHECK lac_status laci_walk_fit_layer(laci_walk_state *w, const laci_matrix_layer *layer,
-                                              const laci_grams *grams, lac_error *err);
+                                              const laci_stop_sums *sums, int at, lac_error *err);
 
 /** The distance between a layer's outputs y with new weights and the dense network's outputs y_d,
  * summed over the held-back batches. */
 typedef struct laci_layer_errors {
   double energy;    /* sum |y_d|^2 of the dense network's outputs */
-  double errors[2]; /* sum |y_d - y|^2, for each of two candidate weights */
+  double errors[2]; /* sum |y_d + c - y|^2, for each of two candidate weights; c: what the layer
+                       makes up for (residual_in.h) */
 } laci_layer_errors;
 /** Measures the errors of the layer's outputs without bias. y_d: the outputs of the dense weight
  * for the dense network's inputs. y: the outputs of each of the two other weights (bytes of the
  * stored tensor) for the pruned network's inputs. (layer_error.c) */
 LAC_MUST_CHECK lac_status laci_walk_measure_layer_error(laci_walk_state *w,
                                                         const laci_matrix_layer *layer,
+                                                        const laci_residual *residual,
                                                         const uint8_t *const others[2],
                                                         laci_layer_errors *errors, lac_error *err);
 

@@ -6,6 +6,7 @@
 #include "base/budget.h"
 #include "base/log.h"
 #include "calibrate/fit.h"
+#include "calibrate/residual_in.h"
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
 
@@ -48,6 +49,7 @@ static uint64_t bytes_of_sums(const laci_walk_state *w, const laci_stop *stop) {
     bool shared = false;
     for (int other = 0; other < l && !shared; other++)
       shared = laci_unfold_equal(&layer->unfold, &layer[other - l].unfold);
+    bytes += laci_residual_memory_bytes(w, layer);
     if (!shared) bytes += laci_grams_memory_bytes(&layer->unfold, is_asymmetric_at(w, stop));
   }
   return bytes;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "calibrate/residual_in.h"
 #include "calibrate/workers_in.h"
 #include "calibrate/walk_in.h"
 #include "cpu/pool.h"
@@ -161,7 +162,16 @@ static const float *find_stop_value(const part_run *p, int stream, int worker) {
   return NULL;
 }
 
-static lac_status run_and_sum_batches(part_run *p, int64_t n, laci_grams *grams, int n_grams,
+static lac_status add_batch_to_residuals(const part_run *p, laci_stop_sums *sums,
+                                         const float *pruned, int64_t batch, lac_error *err) {
+  lac_status st = LAC_OK;
+  for (int l = 0; l < sums->n_layers && sums->n_grams > 0 && !st; l++)
+    st = laci_residual_add(&sums->residuals[l], p->w, &sums->grams[sums->which[l]], pruned, batch,
+                           err);
+  return st;
+}
+
+static lac_status run_and_sum_batches(part_run *p, int64_t n, laci_stop_sums *sums,
                                       lac_error *err) {
   laci_walk_state *w = p->w;
   const double began = laci_clock_seconds();
@@ -177,15 +187,18 @@ static lac_status run_and_sum_batches(part_run *p, int64_t n, laci_grams *grams,
     if (p->batches[worker] >= w->cut.n_fitted) continue;
     const float *dense = find_stop_value(p, LACI_STREAM_DENSE, worker);
     const float *pruned = find_stop_value(p, LACI_STREAM_PRUNED, worker);
-    for (int m = 0; m < n_grams; m++) laci_grams_add(&grams[m], dense, pruned, w->options->pool);
+    for (int m = 0; m < sums->n_grams; m++)
+      laci_grams_add(&sums->grams[m], dense, pruned, w->options->pool);
+    lac_status st = add_batch_to_residuals(p, sums, pruned, p->batches[worker], err);
+    if (st) return st;
   }
   w->times.sums += laci_clock_seconds() - ran;
   return LAC_OK;
 }
 
 /* Runs the part for the batches p->batches [n], whose samples all have one shape set. */
-static lac_status run_batches_of_shape_set(part_run *p, int stop, int64_t n, laci_grams *grams,
-                                           int n_grams, lac_error *err) {
+static lac_status run_batches_of_shape_set(part_run *p, int stop, int64_t n, laci_stop_sums *sums,
+                                           lac_error *err) {
   laci_walk_state *w = p->w;
   const int64_t *batches = p->batches;
   const double began = laci_clock_seconds();
@@ -198,7 +211,7 @@ static lac_status run_batches_of_shape_set(part_run *p, int stop, int64_t n, lac
   for (int64_t at = 0; at < n && !st; at += w->n_workers) {
     const int64_t left = n - at, workers = left < w->n_workers ? left : w->n_workers;
     p->batches = batches + at;
-    st = run_and_sum_batches(p, workers, grams, n_grams, err);
+    st = run_and_sum_batches(p, workers, sums, err);
     if (!st) st = laci_walk_report_progress(w, workers, err);
   }
   for (int stream = 0; stream < LACI_STREAMS; stream++)
@@ -219,8 +232,7 @@ static lac_status set_grams_batch_sizes(laci_walk_state *w, int shape_set, laci_
   return st;
 }
 
-lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams, int n_grams,
-                              lac_error *err) {
+lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_stop_sums *sums, lac_error *err) {
   part_run p = {.w = w, .value = w->plan.stops[stop].value};
   int64_t *batches = laci_alloc((size_t)w->cut.n_batches + 1, sizeof *batches);
   p.status = laci_alloc((size_t)w->n_workers, sizeof *p.status);
@@ -231,8 +243,8 @@ lac_status laci_walk_run_part(laci_walk_state *w, int stop, laci_grams *grams, i
     const int64_t n = laci_walk_list_batches(w, p.shape_set, 0, batches);
     p.batches = batches;
     if (n == 0) continue;
-    st = set_grams_batch_sizes(w, p.shape_set, grams, n_grams, err);
-    if (!st) st = run_batches_of_shape_set(&p, stop, n, grams, n_grams, err);
+    st = set_grams_batch_sizes(w, p.shape_set, sums->grams, sums->n_grams, err);
+    if (!st) st = run_batches_of_shape_set(&p, stop, n, sums, err);
   }
   laci_free(batches);
   laci_free(p.status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Adapts the dense network to drawn samples before layers are fitted on them. Its batch
  * normalizations get the means and variances of these samples, so that each channel has the mean
- * and variance behind every normalization that it has on real data. Fits then see inputs of the
+ * and variance after every normalization that it has on real data. Fits then see inputs of the
  * right sizes, from the first layer to the last. The statistics are used during a fit only. (Li and
  * others, "Revisiting Batch Normalization for Practical Domain Adaptation", 2016.) */
 #include "analyze/analyze.h"
