@@ -602,6 +602,39 @@ static const laci_node *without_copies(builder *b, const laci_node *node) {
   return made;
 }
 
+/* ---- Weights in packed blocks ---- */
+
+enum { N_BITS_DATA, N_BITS_WEIGHT, N_BITS_SCALES, N_BITS_ZEROS, N_BITS_ORDER, N_BITS_BIAS };
+
+/** Is it a MatMulNBits of f32 whose weight is stored, in the order of its channels? */
+static bool is_product_of_blocks(const builder *b, const laci_node *node) {
+  if (node->op != &laci_op_ms_mat_mul_n_bits || node->n_inputs <= N_BITS_SCALES) return false;
+  if (node->n_inputs > N_BITS_ORDER && node->inputs[N_BITS_ORDER] >= 0) return false;
+  for (int port = N_BITS_WEIGHT; port < node->n_inputs && port < N_BITS_ORDER; port++) {
+    const int value = node->inputs[port];
+    if (value >= 0 && b->graph->values[value].stored < 0) return false;
+  }
+  return node->inputs[N_BITS_WEIGHT] >= 0 && node->inputs[N_BITS_SCALES] >= 0 &&
+         b->graph->values[node->inputs[N_BITS_SCALES]].type.dtype == LAC_DTYPE_F32;
+}
+
+/** Adds a product with the weight as floats, which is constant, and the sum with the bias. */
+static void rewrite_product_of_blocks(builder *b, const laci_node *node) {
+  const int zeros = node->n_inputs > N_BITS_ZEROS ? node->inputs[N_BITS_ZEROS] : -1;
+  const int bias = node->n_inputs > N_BITS_BIAS ? node->inputs[N_BITS_BIAS] : -1;
+  const int parts[] = {node->inputs[N_BITS_WEIGHT], node->inputs[N_BITS_SCALES], zeros};
+  const int rows = add_onnx_node(b, &laci_op_unpack_blocks, zeros < 0 ? 2 : 3, parts, NULL, -1);
+  if (b->failed) return;
+  b->nodes[b->n_nodes - 1].attrs = node->attrs;
+  b->nodes[b->n_nodes - 1].n_attrs = node->n_attrs;
+  static const int64_t perm[] = {1, 0};
+  const laci_attr attr = laci_attr_ints("perm", 2, perm);
+  const int weight = add_onnx_node(b, &laci_op_transpose, 1, &rows, &attr, -1);
+  const int y = add_binary_node(b, &laci_op_mat_mul, node->inputs[N_BITS_DATA], weight,
+                                bias < 0 ? node->outputs[0] : -1);
+  if (bias >= 0) (void)add_binary_node(b, &laci_op_add, y, bias, node->outputs[0]);
+}
+
 static void add_node_or_rewrite(builder *b, const laci_node *node) {
   node = without_copies(b, node);
   b->origin = node;
@@ -612,6 +645,8 @@ static void add_node_or_rewrite(builder *b, const laci_node *node) {
     rewrite_node(b, node);
   } else if (is_cast_of_float_product(b, node)) {
     (void)add_onnx_node(b, &laci_op_identity, 1, &first, NULL, node->outputs[0]);
+  } else if (is_product_of_blocks(b, node)) {
+    rewrite_product_of_blocks(b, node);
   } else if (is_unfused_dequantize(b, node)) {
     rewrite_dequantize(b, node);
   } else {
@@ -722,7 +757,8 @@ lac_status laci_graph_make_float_form(laci_arena *arena, const laci_graph *graph
   for (int n = 0; n < graph->n_nodes && !any; n++) {
     const laci_node *node = &graph->nodes[n];
     any = is_dynamic_quantize(&b, node) || can_rewrite(&b, node) ||
-          is_unfused_dequantize(&b, node) || reads_copies(&b, node);
+          is_unfused_dequantize(&b, node) || is_product_of_blocks(&b, node) ||
+          reads_copies(&b, node);
   }
   if (!any) return LAC_OK;
   b.failed = !init_builder(&b);

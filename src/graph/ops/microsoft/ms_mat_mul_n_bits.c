@@ -8,34 +8,17 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/coupling.h"
+#include "graph/ops/shared/blocks_in.h"
 #include "graph/ops/shared/gemm_f64.h"
 #include "graph/ops/shared/microsoft_in.h"
 #include "tensor/buf.h"
 
 enum { A, B, SCALES, ZEROS, G_IDX, BIAS };
 
-typedef struct sizes {
-  int64_t k, n, bits, block, n_blocks, blob; /* blob: bytes of a block */
-} sizes;
-
-static bool read_sizes(const laci_node *node, sizes *s) {
-  *s = (sizes){.k = laci_node_int(node, "K", 0),
-               .n = laci_node_int(node, "N", 0),
-               .bits = laci_node_int(node, "bits", 4),
-               .block = laci_node_int(node, "block_size", 0)};
-  bool bits = s->bits == 2 || s->bits == 4 || s->bits == 8;
-  if (!bits || s->k < 1 || s->n < 1 || s->block < 8 || s->k > INT32_MAX || s->n > INT32_MAX ||
-      s->block > INT32_MAX)
-    return false;
-  s->n_blocks = (s->k + s->block - 1) / s->block;
-  s->blob = (s->block * s->bits + 7) / 8;
-  return true;
-}
-
 static lac_status infer(laci_infer *infer) {
-  sizes s;
+  laci_blocks s;
   lac_status st = laci_check_n_inputs(infer, 3, 6);
-  if (!st && !read_sizes(infer->node, &s))
+  if (!st && !laci_blocks_read(infer->node, &s))
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE,
                         "sizes and bits that are not of a matrix of 2, 4 or 8 bits");
   if (!st) st = laci_check_input_sizes(infer, BIAS, 1, &s.n);
@@ -51,42 +34,17 @@ static lac_status infer(laci_infer *infer) {
   return LAC_OK;
 }
 
-/** Returns number `at` of a run of packed numbers. */
-static int64_t unpack_element(const laci_buf *buf, int64_t first, int64_t at, int64_t bits) {
-  int64_t per_byte = 8 / bits, byte = buf->i[first + at / per_byte] & 255;
-  return byte >> (at % per_byte * bits) & ((1 << bits) - 1);
-}
-
-static double read_zero_point(const laci_eval *eval, const sizes *s, int64_t row, int64_t block) {
-  const laci_buf *zeros = laci_operand(eval, ZEROS);
-  if (!zeros) return (double)(1 << (s->bits - 1));
-  if (zeros->f) return zeros->f[row * s->n_blocks + block];
-  return (double)unpack_element(zeros, row * ((s->n_blocks * s->bits + 7) / 8), block, s->bits);
-}
-
-static bool has_fitting_operands(const laci_eval *eval, const sizes *s) {
-  const laci_buf *zeros = laci_operand(eval, ZEROS), *order = laci_operand(eval, G_IDX);
-  int64_t packed = s->n * ((s->n_blocks * s->bits + 7) / 8);
-  if (!eval->in[A]->f || !eval->in[B]->i || !eval->in[SCALES]->f) return false;
-  if (laci_operand(eval, BIAS) && !eval->in[BIAS]->f) return false;
-  return !order && eval->in[B]->count == s->n * s->n_blocks * s->blob &&
-         eval->in[SCALES]->count == s->n * s->n_blocks &&
-         (!zeros || zeros->count == (zeros->f ? s->n * s->n_blocks : packed));
-}
-
 static lac_status eval(laci_eval *eval) {
-  sizes s;
+  laci_blocks s;
   const laci_node *node = eval->node;
-  if (!read_sizes(node, &s) || !has_fitting_operands(eval, &s))
+  const laci_buf *order = laci_operand(eval, G_IDX);
+  if (!laci_blocks_read(node, &s) || order || !eval->in[A]->f ||
+      (laci_operand(eval, BIAS) && !eval->in[BIAS]->f))
     return laci_node_fail(node, eval->err, LAC_UNSUPPORTED,
                           "blocks in another order, or parts that do not fit");
   double *w = laci_alloc((size_t)(s.n * s.k), sizeof *w);
   if (!w) return laci_fail_memory(eval->err, node->name);
-  for (int64_t at = 0; at < s.n * s.k; at++) {
-    int64_t row = at / s.k, k = at % s.k, block = k / s.block, own = row * s.n_blocks + block;
-    double q = (double)unpack_element(eval->in[B], own * s.blob, k % s.block, s.bits);
-    w[at] = (q - read_zero_point(eval, &s, row, block)) * eval->in[SCALES]->f[own];
-  }
+  lac_status st = laci_blocks_unpack(eval, &s, (const int[]){B, SCALES, ZEROS}, w);
   const laci_buf *bias = laci_operand(eval, BIAS);
   laci_buf *y = eval->out[0];
   for (int64_t at = 0; bias && at < y->count; at++) y->f[at] = bias->f[at % s.n];
@@ -106,7 +64,7 @@ static lac_status eval(laci_eval *eval) {
                        .c = y->f,
                        .c_row_stride = s.n,
                        .c_offset = &zero};
-  lac_status st = laci_gemm_run(eval, &product);
+  if (!st) st = laci_gemm_run(eval, &product);
   laci_free(w);
   return st;
 }
