@@ -5,8 +5,8 @@
  * register are 16 int8x4 of 16 lanes each, which is how tiles store them. The int8x4 of a register
  * are neighbouring channels of one tap of the window. In x they have the same distance from each
  * other, so that a register is loaded from x as it is. Where a tap has fewer than 16 int8x4,
- * registers have as many; where it has so few that most of a register were empty, int8x4 of several
- * taps are copied together first. A block is 32 rows times two tiles, whose sums stay in four of the eight
+ * registers have as many. Where most of a register would be empty, int8x4 of several taps are first
+ * copied together. A block is 32 rows times two tiles, whose sums stay in four of the eight
  * registers. Sums are exact, so results have the bits of product_int8x4_scalar.c. */
 #ifndef LACI_KERNEL_SPARSE_AMX_H
 #define LACI_KERNEL_SPARSE_AMX_H
