@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the sums of int8x4_amx.c become bytes: scaled, with a residual, rounded, clipped. The bytes of
- * four rows of a tile are brought together. */
+ * How the sums of int8x4_amx.c become bytes: scaled, with a residual, rounded, clipped. The bytes
+ * of four rows of a tile are brought together. */
 #ifndef LACI_KERNEL_SPARSE_INT8X4_AMX_IN_H
 #define LACI_KERNEL_SPARSE_INT8X4_AMX_IN_H
 
