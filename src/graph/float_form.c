@@ -217,10 +217,22 @@ static bool has_channels_last(const laci_node *node) {
   return laci_node_int(node, "channels_last", 0) != 0 || node->op == &laci_op_ms_nhwc_max_pool;
 }
 
+/** Returns the rank of the images of a node whose channels are their last axis, from the images,
+ * the weight or the window, as far as shapes are known before inference; -1: it is not. */
+static int get_image_rank(const builder *b, const laci_node *node) {
+  enum { WEIGHT = 3 };
+  const int rank = get_rank(b, node->inputs[0]);
+  const laci_attr *window = laci_node_attr(node, "kernel_shape");
+  if (rank >= 0) return rank;
+  if (node->op->quantized && node->op->quantized->like == &laci_op_conv && node->n_inputs > WEIGHT)
+    return get_rank(b, node->inputs[WEIGHT]);
+  return window && window->kind == LACI_ATTR_INTS ? (int)window->n + 2 : -1;
+}
+
 static bool can_rewrite(const builder *b, const laci_node *node) {
   const laci_quantized_form *form = node->op ? node->op->quantized : NULL;
   if (!form || node->n_outputs < 1 || node->outputs[0] < 0) return false;
-  if (has_channels_last(node) && get_rank(b, node->inputs[0]) < MIN_IMAGE_RANK) return false;
+  if (has_channels_last(node) && get_image_rank(b, node) < MIN_IMAGE_RANK) return false;
   const int n = laci_quantized_count_operands(form, node);
   for (int k = 0; k < n; k++) {
     if (!can_dequantize_linear(
@@ -392,7 +404,7 @@ static void rewrite_node(builder *b, const laci_node *node) {
   if (b->failed) return;
   const bool quantizes = laci_quantized_has_result_scale(form, node);
   const bool adds = form->sum && form->sum < node->n_inputs && node->inputs[form->sum] >= 0;
-  const int rank = has_channels_last(node) ? get_rank(b, node->inputs[0]) : 0;
+  const int rank = has_channels_last(node) ? get_image_rank(b, node) : 0;
   if (rank > 0) operands.inputs[0] = add_move_of_channels(b, operands.inputs[0], rank, true);
   int result = add_float_node(b, node, inputs, quantizes || adds || operands.multiplier >= 0);
   if (rank > 0) result = add_move_of_channels(b, result, rank, false);
@@ -451,7 +463,7 @@ static bool is_element_moving(const laci_node *node) {
 
 /** Adds MaxPool for a NhwcMaxPool that reads floats, between two moves of the channels. */
 static void add_max_pool_of_channels_last(builder *b, const laci_node *node) {
-  const int rank = get_rank(b, b->origin->inputs[0]);
+  const int rank = get_image_rank(b, b->origin);
   laci_node made = *node;
   const int x = add_move_of_channels(b, node->inputs[0], rank, true), y = add_value(b);
   if (b->failed) return;
@@ -471,7 +483,7 @@ static void add_move_of_counterpart(builder *b, const laci_node *node) {
   const counterpart t = b->counterparts[node->inputs[0]];
   if (t.value < 0 || t.scale < 0) return;
   if (node->op == &laci_op_max_pool && node->n_outputs > 1 && node->outputs[1] >= 0) return;
-  if (has_channels_last(node) && get_rank(b, node->inputs[0]) < MIN_IMAGE_RANK) return;
+  if (has_channels_last(node) && get_image_rank(b, node) < MIN_IMAGE_RANK) return;
   laci_node made = *node;
   int *inputs = laci_arena_alloc(b->arena, (size_t)node->n_inputs, sizeof *inputs);
   int *outputs = laci_arena_alloc(b->arena, (size_t)node->n_outputs, sizeof *outputs);
