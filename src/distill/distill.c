@@ -201,8 +201,9 @@ static lac_status refine_network(refiner *r, lac_error *err) {
     r->to->seconds = refined.seconds;
     r->to->error_refined = refined.kept ? found.relative : refined.after.relative;
     r->fitted->outputs = found;
-    laci_log(LAC_LOG_INFO, "refined: %lld step%s of %.2f s%s", (long long)refined.steps,
-             laci_plural(refined.steps), refined.step_seconds,
+    laci_log(LAC_LOG_INFO, "refined: %lld step%s of %lld samples and %.2f s%s",
+             (long long)refined.steps, laci_plural(refined.steps), (long long)refined.batch,
+             refined.step_seconds,
              refined.kept ? "" : "; the outputs err more than before, so nothing of it is kept");
   }
   laci_refined_clear(&refined);

@@ -18,6 +18,10 @@
 #include "graph/view.h"
 
 enum { BATCH = 128, WARM_UP = 20, TIMED = 5, JUDGED_AT_ONCE = 32, MOST_TIMES = 160 };
+/* Where a time is given, steps have fewer samples if fewer than LEAST_STEPS would fit into it. */
+enum { LEAST_STEPS = 200, LEAST_BATCH = 8 };
+/* A step takes about as long, for each sample, as this number of runs of one network. */
+static const double RUNS_OF_STEP = 4;
 static const double RATE = 1e-3, TIMED_SHARE = 0.08;
 static const uint64_t MOST_KEPT = (uint64_t)1 << 30; /* limit of the bytes of samples and targets
                                                         that are kept in memory */
@@ -74,6 +78,15 @@ static int64_t count_steps_in_time(const job *j, int64_t done, double step_secon
   return done + more;
 }
 
+/* Halves the batch until LEAST_STEPS steps fit into the time, by the duration of the comparison. */
+static void fit_batch_to_time(job *j) {
+  const double left = j->o->seconds - 2 * j->judge_seconds,
+               sample = RUNS_OF_STEP * j->judge_seconds / (2 * (double)j->o->n_held);
+  if (!(j->o->seconds > 0) || j->o->steps > 0) return;
+  while (j->batch > LEAST_BATCH && (double)j->batch * sample * LEAST_STEPS > left)
+    j->batch = (j->batch + 1) / 2;
+}
+
 static lac_status run_one_training_step(job *j, int64_t step, int64_t steps, lac_error *err) {
   const float *images, *const *targets;
   float loss = 0;
@@ -104,11 +117,13 @@ static lac_status run_training_steps(job *j, lac_error *err) {
     if (steps == 0 && (enough || late)) {
       steps = count_steps_in_time(j, step + 1,
                                   n_times > 0 ? laci_median(times, (size_t)n_times) : now - start);
-      laci_log(LAC_LOG_DEBUG, "%lld steps fit into %g s", (long long)steps, j->o->seconds);
+      laci_log(LAC_LOG_INFO, "refining: %lld steps of %lld samples fit into %g s", (long long)steps,
+               (long long)j->batch, j->o->seconds);
     }
     if (steps > 0) laci_progress("refining", step + 1, steps);
   }
   j->to->steps = step;
+  j->to->batch = j->batch;
   j->to->step_seconds = laci_median(times, (size_t)n_times);
   return st;
 }
@@ -197,6 +212,7 @@ lac_status laci_refine_towards_teacher(const laci_weighted_graph *student,
   if (!st) st = laci_graph_view_create(student->graph, student->weights, &j.views[0], err);
   if (!st) st = laci_graph_view_create(teacher->graph, teacher->weights, &j.views[1], err);
   if (!st) st = judge_candidate(&j, j.views[0], &refined->before, err);
+  if (!st) fit_batch_to_time(&j);
   if (!st) st = refine_job_init(&j, err);
   if (!st) st = run_training_steps(&j, err);
   if (!st) st = keep_if_better(&j, err);

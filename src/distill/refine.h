@@ -4,8 +4,9 @@
  *
  *   rate(s) = rate * min((s + 1) / 20, (1 + cos(pi s / T)) / 2)     step s of T
  *
- * Where a time is given, T is estimated from the duration of the first steps, whose rates do not
- * depend on T: a run with that number of steps gives the same bytes. The optimizer is Adam (Kingma
+ * Where a time is given, a step has fewer samples if otherwise few steps would fit into it. T is
+ * estimated from the duration of the first steps, whose rates do not depend on T: a run with that
+ * number of steps and of samples in a step gives the same bytes. The optimizer is Adam (Kingma
  * and Ba, 2015) without decay. Batch normalization uses the running statistics in training, too:
  * the statistics of a batch are noise that the dense network's outputs do not have. Next:
  * reconstruct.h (the loss). */
@@ -22,7 +23,8 @@ typedef struct laci_refine_options {
                                   the result */
   const uint8_t *const *masks; /* [n_stored] masks of the student's weights, as in
                                   laci_reconstruct_options */
-  int64_t batch;               /* number of samples in a step, at most n_fitted; 0: 128 */
+  int64_t batch;               /* number of samples in a step, at most n_fitted; 0: 128. Fewer where
+                                  a time is given into which few such steps fit */
   double rate;                 /* largest learning rate, `rate` in the formula at the top of this
                                   file; 0: 1e-3 */
   uint64_t seed;               /* random seed for the order of the samples */
@@ -34,7 +36,7 @@ typedef struct laci_refine_options {
 typedef struct laci_refined {
   bool kept; /* true: training lowered the error on the held-back samples; false: it did not, and
                 `weights` is empty */
-  int64_t steps;
+  int64_t steps, batch;         /* number of steps, and of the samples in each */
   double seconds, step_seconds; /* duration of the whole call (seconds), and median duration of a
                                    step (step_seconds) */
   double loss_first, loss_last; /* loss of the first and of the last step */

@@ -368,6 +368,25 @@ static void what_errs_more_is_not_kept(void **state) {
   clear_pair(&p);
 }
 
+/** With a number of steps, a step has the samples that were wanted; in too short a time few. */
+static void steps_are_of_fewer_samples_in_a_short_time(void **state) {
+  pair p;
+  source from = {.interrupt_at = -1};
+  lac_error err = {0};
+  laci_refined to;
+  (void)state;
+  make_pair(&p, build_arch("cifar-resnet20"));
+  if (refine(&p, &from, (laci_refine_options){.steps = 1, .batch = 12}, &to, &err))
+    fail_msg("%s", err.text);
+  assert_int_equal(to.batch, 12);
+  laci_refined_clear(&to);
+  if (refine(&p, &from, (laci_refine_options){.seconds = 1e-3, .batch = 12}, &to, &err))
+    fail_msg("%s", err.text);
+  assert_true(to.steps >= 1 && to.batch == 6);
+  laci_refined_clear(&to);
+  clear_pair(&p);
+}
+
 /** As many as fit into what some took, four times over; more where the machine was held up. */
 static void seconds_become_steps(void **state) {
   pair p;
@@ -427,6 +446,7 @@ int main(void) {
       cmocka_unit_test(steps_come_nearer_under_masks_that_stay),
       cmocka_unit_test(refined_networks_err_less_and_are_the_same_again),
       cmocka_unit_test(what_errs_more_is_not_kept),
+      cmocka_unit_test(steps_are_of_fewer_samples_in_a_short_time),
       cmocka_unit_test(seconds_become_steps),
       cmocka_unit_test(refusals_say_why),
   };
