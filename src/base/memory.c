@@ -123,18 +123,22 @@ bool laci_memory_is_available(size_t size_bytes) {
   return true;
 }
 
-/* Does not use getrusage, whose maximum includes the program before exec. */
-size_t laci_memory_peak(void) {
-  static const char key[] = "VmHWM:";
+/* Reads a line such as "VmHWM: 1234 kB" of /proc/self/status. */
+static size_t read_process_bytes(const char *key) {
   char line[256];
   unsigned long long kib = 0;
   FILE *status = fopen("/proc/self/status", "re");
   while (status && !kib && fgets(line, sizeof line, status)) {
-    if (strncmp(line, key, sizeof key - 1) == 0) kib = strtoull(line + sizeof key - 1, NULL, 10);
+    if (strncmp(line, key, strlen(key)) == 0) kib = strtoull(line + strlen(key), NULL, 10);
   }
   if (status) (void)fclose(status);
   return (size_t)kib * 1024;
 }
+
+/* Does not use getrusage, whose maximum includes the program before exec. */
+size_t laci_memory_peak(void) { return read_process_bytes("VmHWM:"); }
+
+size_t laci_memory_resident(void) { return read_process_bytes("VmRSS:"); }
 
 struct laci_arena_chunk {
   struct laci_arena_chunk *next;

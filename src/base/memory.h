@@ -52,6 +52,8 @@ bool laci_memory_is_available(size_t size_bytes);
 
 /** Returns the peak memory of this process so far, in bytes; 0: the system does not say. */
 size_t laci_memory_peak(void);
+/** Returns the memory that this process takes now, in bytes; 0: the system does not say. */
+size_t laci_memory_resident(void);
 
 /** Makes the n-th allocation from now (1 = the next) and all later ones fail; 0 switches this off.
  * For tests. */

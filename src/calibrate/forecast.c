@@ -4,7 +4,7 @@
  *
  *     a batch in every worker through the dense network    times batches, of both networks
  *     a batch added to the sums of each layer            times batches
- *     a factorization and a substitution of some sizes   times those of a typical fit
+ *     fits of some widths (forecast_fit.c)               times the rows of each layer
  *
  * There is no forecast if something cannot be tried (a network that does not run as a whole), and
  * for calibrations so short that the trials would take a noticeable part of their time. */
@@ -21,22 +21,18 @@
 #include "calibrate/workers_in.h"
 #include "cpu/pool.h"
 #include "kernel/gram/unfold.h"
-#include "kernel/linear/linear.h"
 
 enum {
-  LEAST_SIZE = 64, /* rows of the smallest matrix that is timed; each larger one has twice as many
-                      as the one before */
-  N_SIZES = 5,
   FACTORS = 13, /* number of Cholesky factorizations in a typical fit by ALPS (alps.c), each with
                    SUBSTITUTIONS triangular solves */
   SUBSTITUTIONS = 3,
-  ROWS = 32,           /* number of right-hand sides of the triangular solve that is timed */
-  TIMES = 3,           /* number of timed runs for each matrix size */
   JUDGED = 3,          /* number of weights whose outputs are compared to judge a layer's fit
                           (layer_error.c) */
   WORK_OF_ELEMENT = 64 /* number of multiplications that take as long as computing one element in a
                           node that is no layer */
 };
+/* Memory of engines in addition to weights and values: generated code, scratch, stacks. */
+static const uint64_t ENGINES_BYTES = (uint64_t)24 << 20;
 static const double LEAST_SECONDS = 5; /* a shorter forecast is not logged */
 static const double LEAST_WORK = 5e10; /* minimum number of multiplications of calibrations whose
                                           time is forecast: about two seconds of a processor with
@@ -70,9 +66,10 @@ static double count_work_of_sums(const laci_walk_state *w, const laci_matrix_lay
 
 /* Estimates the number of multiplications of a layer's fit. */
 static double count_work_of_fit(const laci_matrix_layer *l) {
-  const double columns = (double)l->columns;
-  return FACTORS * columns * columns *
-         (columns / 3 + SUBSTITUTIONS * (double)l->rows * (double)l->unfold.groups);
+  const double columns = (double)l->columns, support = columns / 2,
+               rows = (double)l->rows * (double)l->unfold.groups;
+  return FACTORS * columns * columns * (columns / 3 + SUBSTITUTIONS * rows) +
+         rows * support * support * support / 3;
 }
 
 static bool is_forecast_worth_trials(const laci_walk_state *w, bool sums) {
@@ -97,25 +94,49 @@ typedef struct trial_run {
 
 static int count_ports(const trial_run *t) { return t->part.n_inputs + t->part.n_outputs; }
 
-/* Finds the part that computes all of the network's outputs from its inputs. False: there is none
+/* Finds the part that computes the values wanted[n] from the network's inputs. False: there is none
  * that can be run. */
-static bool find_whole_network(laci_walk_state *w, laci_part *part) {
+static bool find_part_of_values(laci_walk_state *w, int n, const int *wanted, laci_part *part) {
   const laci_graph *graph = &w->network->graph;
-  bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
-  int *wanted = laci_alloc((size_t)graph->n_outputs + 1, sizeof *wanted), n = 0;
-  bool ok = there && wanted;
-  for (int i = 0; ok && i < graph->n_inputs; i++) there[graph->inputs[i]] = true;
-  for (int i = 0; ok && i < graph->n_outputs; i++) {
-    const int value = graph->outputs[i];
-    if (w->network->constant[value] || there[value]) continue;
-    if (w->network->refusal[value] || laci_network_value_bytes(w->network, value) == 0) ok = false;
-    wanted[n++] = value;
-  }
   lac_error ignored = {0};
-  ok = ok && n > 0 && !laci_part_find_nodes(w->network, there, n, wanted, part, &ignored);
+  bool *there = laci_alloc((size_t)graph->n_values + 1, sizeof *there);
+  bool ok = there && n > 0;
+  for (int i = 0; ok && i < graph->n_inputs; i++) there[graph->inputs[i]] = true;
+  for (int i = 0; ok && i < n; i++)
+    ok = !w->network->refusal[wanted[i]] && laci_network_value_bytes(w->network, wanted[i]) > 0;
+  ok = ok && !laci_part_find_nodes(w->network, there, n, wanted, part, &ignored);
   for (int i = 0; ok && i < part->n_inputs; i++)
     ok = w->kept[LACI_STREAM_DENSE][part->inputs[i]] != NULL;
   laci_free(there);
+  return ok;
+}
+
+static bool find_whole_network(laci_walk_state *w, laci_part *part) {
+  const laci_graph *graph = &w->network->graph;
+  int *wanted = laci_alloc((size_t)graph->n_outputs + 1, sizeof *wanted), n = 0;
+  for (int i = 0; wanted && i < graph->n_outputs; i++) {
+    const int value = graph->outputs[i];
+    if (!w->network->constant[value] && graph->values[value].producer >= 0) wanted[n++] = value;
+  }
+  const bool ok = wanted && find_part_of_values(w, n, wanted, part);
+  laci_free(wanted);
+  return ok;
+}
+
+/* Does a stop after this one depend on its value? */
+static bool is_needed_by_later_stop(const laci_walk_state *w, int s) {
+  const int value = w->plan.stops[s].value;
+  return w->plan.last_stop[value] > s;
+}
+
+/* Finds what the walk runs: the nodes that the values of all stops depend on. */
+static bool find_part_of_stops(laci_walk_state *w, laci_part *part) {
+  int *wanted = laci_alloc((size_t)w->plan.n_stops + 1, sizeof *wanted), n = 0;
+  for (int s = 0; wanted && s < w->plan.n_stops; s++)
+    if (w->network->graph.values[w->plan.stops[s].value].producer >= 0 &&
+        !is_needed_by_later_stop(w, s))
+      wanted[n++] = w->plan.stops[s].value;
+  const bool ok = wanted && find_part_of_values(w, n, wanted, part);
   laci_free(wanted);
   return ok;
 }
@@ -187,39 +208,52 @@ static double compute_ratio_of_pruned_to_dense_nodes(const laci_walk_state *w) {
   return n[LACI_STREAM_DENSE] > 0 ? n[LACI_STREAM_PRUNED] / n[LACI_STREAM_DENSE] : 0;
 }
 
-/* Returns the seconds of all runs of the network, including the creation of engines; negative: not
- * known. */
-static double forecast_runs(laci_walk_state *w) {
-  trial_run t = {.w = w};
+/* What a part takes, in seconds. */
+typedef struct part_times {
+  double batch, made; /* batch: a batch in every worker; made: the creation of the engines */
+} part_times;
+
+/* Times a part of the dense network. False: it cannot be run. */
+static bool time_part(laci_walk_state *w, const laci_part *part, part_times *times) {
+  trial_run t = {.w = w, .part = *part};
   laci_budget budget =
       w->options->budget ? *w->options->budget : laci_budget_with_limit(UINT64_MAX);
   lac_error ignored = {0};
-  double seconds = -1;
-  if (!find_whole_network(w, &t.part)) return -1;
   const double began = laci_clock_seconds();
   t.workers =
       (laci_part_engines){.n = w->n_workers, .budget = &budget, .engine = w->samples->engine};
   const lac_status st = laci_part_engines_create(w->network, &t.part, w->weights[LACI_STREAM_DENSE],
                                                  &t.workers, &ignored);
-  const double made = laci_clock_seconds() - began;
-  if (!st && set_trial_inputs_and_outputs(&t)) {
-    double least = 0;
-    const int tries = w->cut.n_batches > 8 * (int64_t)w->n_workers ? 2 : 1;
-    for (int i = 0; i < tries; i++) {
-      const double start = laci_clock_seconds();
-      laci_pool_for(w->options->pool, w->n_workers, 1, run_trial_batch, &t);
-      const double spent = laci_clock_seconds() - start;
-      if (i == 0 || spent < least) least = spent;
-    }
-    const double rounds = (double)laci_ceil_div(w->cut.n_batches, w->n_workers),
-                 judged = (double)laci_ceil_div(laci_walk_count_held_back(w), w->n_workers),
-                 networks = 1 + compute_ratio_of_pruned_to_dense_nodes(w);
-    if (!t.failed)
-      seconds = least * relative_batch_size(w) * (rounds * networks + judged * (JUDGED + 2)) +
-                made * (double)w->n_shape_sets * (networks + JUDGED + 2);
+  times->made = laci_clock_seconds() - began;
+  const bool ok = !st && set_trial_inputs_and_outputs(&t);
+  const int tries = w->cut.n_batches > 8 * (int64_t)w->n_workers ? 2 : 1;
+  for (int i = 0; ok && i < tries; i++) {
+    const double start = laci_clock_seconds();
+    laci_pool_for(w->options->pool, w->n_workers, 1, run_trial_batch, &t);
+    const double spent = laci_clock_seconds() - start;
+    if (i == 0 || spent < times->batch) times->batch = spent;
   }
   clear_trial_run(&t);
-  return seconds;
+  return ok && !t.failed;
+}
+
+/* Returns the seconds of all runs, including the creation of engines; negative: not known. The walk
+ * runs both networks up to the last stop. Layers are judged on batches held back, and so are the
+ * two networks as a whole. */
+static double forecast_runs(laci_walk_state *w) {
+  laci_part part, all;
+  part_times stops = {0}, whole = {0};
+  if (!find_whole_network(w, &all) || !time_part(w, &all, &whole)) return -1;
+  stops = whole;
+  const bool has_part = find_part_of_stops(w, &part);
+  if (!has_part) stops = (part_times){0};
+  else if (part.n_nodes != all.n_nodes && !time_part(w, &part, &stops)) return -1;
+  const double rounds = (double)laci_ceil_div(w->cut.n_batches, w->n_workers),
+               judged = (double)laci_ceil_div(laci_walk_count_held_back(w), w->n_workers),
+               networks = 1 + compute_ratio_of_pruned_to_dense_nodes(w);
+  return relative_batch_size(w) *
+             (stops.batch * (rounds * networks + judged * JUDGED) + whole.batch * judged * 2) +
+         (double)w->n_shape_sets * (stops.made * (networks + JUDGED) + whole.made * 2);
 }
 
 /* ---- The time for Gram matrices ---- */
@@ -242,105 +276,6 @@ static double forecast_sums(laci_walk_state *w) {
     seconds += each * (double)w->cut.n_fitted;
   }
   return seconds * relative_batch_size(w);
-}
-
-/* ---- The time for fits ---- */
-
-typedef struct rates {
-  double factor[N_SIZES];       /* seconds of a Cholesky factorization in float, by all threads, for
-                                   each matrix size */
-  double substitution[N_SIZES]; /* seconds of a triangular solve for ROWS right-hand sides, by one
-                                   thread */
-  double solution[N_SIZES];     /* seconds of a Cholesky factorization in double, by one thread */
-} rates;
-
-/* Returns the number of rows and columns of the timed matrix with index `at`. */
-static int size_of_timed_matrix(int at) { return LEAST_SIZE << at; }
-
-/* The matrices for the timing of one size n. */
-typedef struct matrices {
-  float *a, *b; /* a [n, n]: matrix to factorize; b [ROWS, n]: right-hand sides */
-  double *c;    /* [n, n] the matrix a in double */
-} matrices;
-
-static void fill_matrices(const matrices *m, size_t n) {
-  for (size_t i = 0; i < n * n; i++) {
-    m->a[i] = i / n == i % n ? 1.0F : 0.5F / (float)n;
-    m->c[i] = (double)m->a[i];
-  }
-  for (size_t i = 0; i < n * ROWS; i++) m->b[i] = 1;
-}
-
-/* Writes to *r the times for the matrix size with index `at`, each the mean of TIMES runs after an
- * untimed one. False: no memory. */
-static bool time_matrices_of_size(laci_pool *pool, int at, rates *r) {
-  const size_t n = (size_t)size_of_timed_matrix(at);
-  const matrices m = {.a = laci_alloc(n * n, sizeof(float)),
-                      .b = laci_alloc(n * ROWS, sizeof(float)),
-                      .c = laci_alloc(n * n, sizeof(double))};
-  const bool ok = m.a && m.b && m.c;
-  r->factor[at] = r->substitution[at] = r->solution[at] = 0;
-  for (int i = 0; ok && i <= TIMES; i++) {
-    fill_matrices(&m, n);
-    const double began = laci_clock_seconds();
-    (void)laci_linear_cholesky_f32(pool, m.a, (int)n);
-    const double factored = laci_clock_seconds();
-    laci_linear_cholesky_solve_f32(NULL, m.a, (int)n, m.b, ROWS);
-    const double substituted = laci_clock_seconds();
-    (void)laci_linear_cholesky(NULL, m.c, (int)n);
-    if (i == 0) continue;
-    r->factor[at] += (factored - began) / TIMES;
-    r->substitution[at] += (substituted - factored) / TIMES;
-    r->solution[at] += (laci_clock_seconds() - substituted) / TIMES;
-  }
-  laci_free(m.a);
-  laci_free(m.b);
-  laci_free(m.c);
-  return ok;
-}
-
-/* Returns the time for size n, scaled from the nearest smaller size that was timed: it grows with n
- * to the power `power`. */
-static double scale_time_to_size(const double *seconds, int64_t n, int power) {
-  int at = 0;
-  while (at < N_SIZES - 1 && size_of_timed_matrix(at + 1) <= n) at++;
-  double factor = 1;
-  for (int i = 0; i < power; i++) factor *= (double)n / (double)size_of_timed_matrix(at);
-  return seconds[at] * factor;
-}
-
-static double forecast_fit(const laci_walk_state *w, const laci_matrix_layer *l, const rates *r) {
-  const double rows = (double)l->rows, threads = laci_pool_threads(w->options->pool);
-  const double share = (double)w->options->pattern.n / (double)w->options->pattern.m;
-  double seconds = 0;
-  if (laci_score_needs_gram(w->options->score))
-    seconds = FACTORS * (scale_time_to_size(r->factor, l->columns, 3) +
-                         SUBSTITUTIONS * scale_time_to_size(r->substitution, l->columns, 2) * rows /
-                             ROWS / threads);
-  if (w->options->solve) {
-    const int64_t support = (int64_t)((double)l->columns * share) + 1;
-    seconds += rows * scale_time_to_size(r->solution, support, 3) / threads;
-  }
-  return seconds * (double)l->unfold.groups;
-}
-
-static double forecast_fits(laci_walk_state *w) {
-  rates r;
-  double seconds = 0;
-  int64_t most = 0;
-  for (int l = 0; l < w->plan.n_layers; l++)
-    if (w->plan.layers[l].columns > most) most = w->plan.layers[l].columns;
-  for (int at = 0; at < N_SIZES; at++) {
-    if (at > 0 && size_of_timed_matrix(at) > most) {
-      r.factor[at] = r.factor[at - 1] * 8;
-      r.substitution[at] = r.substitution[at - 1] * 4;
-      r.solution[at] = r.solution[at - 1] * 8;
-    } else if (!time_matrices_of_size(w->options->pool, at, &r)) {
-      return -1;
-    }
-  }
-  for (int l = 0; l < w->plan.n_layers; l++) seconds += forecast_fit(w, &w->plan.layers[l], &r);
-  return seconds;
 }
 
 /* ---- The forecast ---- */
@@ -381,6 +316,33 @@ static uint64_t bytes_between_layers(const laci_walk_state *w) {
   return most * (uint64_t)w->cut.n_batches;
 }
 
+/* Returns the bytes that the comparison of the two networks as a whole takes, after all layers have
+ * new weights. */
+static uint64_t bytes_of_comparison(laci_walk_state *w) {
+  laci_part all;
+  uint64_t bytes = 0;
+  for (int l = 0; l < w->plan.n_layers; l++) {
+    const laci_stored *stored = &w->network->graph.stored[w->plan.layers[l].stored];
+    bytes += stored->size_bytes + laci_count_bytes_saturated(laci_shape_count(&stored->shape), 1);
+  }
+  if (find_whole_network(w, &all))
+    bytes += 2 * (uint64_t)w->n_workers * laci_part_memory_bytes(w->network, &all);
+  return bytes;
+}
+
+/* Returns the most memory that the process will have taken: what it has now and what the walk adds,
+ * or what it has taken before. */
+static uint64_t forecast_memory(laci_walk_state *w) {
+  const uint64_t between = bytes_between_layers(w), limit = w->allocator.memory_limit,
+                 values = between < limit ? between : limit, there = w->allocator.memory_bytes,
+                 before = w->options->budget ? w->options->budget->needed : 0,
+                 walk = w->memory - before + (values > there ? values - there : 0),
+                 comparison = bytes_of_comparison(w), most = laci_memory_peak(),
+                 all = laci_memory_resident() + ENGINES_BYTES +
+                       (walk > comparison ? walk : comparison);
+  return all > most ? all : most;
+}
+
 static void log_forecast(double seconds, uint64_t bytes) {
   char size[32], time[32];
   if (seconds < LEAST_SECONDS) return;
@@ -391,16 +353,16 @@ static void log_forecast(double seconds, uint64_t bytes) {
 }
 
 void laci_walk_forecast(laci_walk_state *w) {
-  const uint64_t between = bytes_between_layers(w);
-  w->out->forecast_bytes =
-      w->memory + (between < w->allocator.memory_limit ? between : w->allocator.memory_limit);
+  w->out->forecast_bytes = forecast_memory(w);
   const bool sums = w->options->solve || laci_score_needs_gram(w->options->score);
+  const double began = laci_clock_seconds();
   if (!is_forecast_worth_trials(w, sums)) return;
   const double runs = forecast_runs(w);
   const double grams = runs >= 0 && sums ? forecast_sums(w) : 0;
-  const double fits = grams >= 0 && sums ? forecast_fits(w) : 0;
+  const double fits = grams >= 0 && sums ? laci_walk_forecast_fits(w) : 0;
   if (runs < 0 || grams < 0 || fits < 0) return;
-  w->out->forecast_seconds = (runs + grams + fits) * (double)w->options->n_walks;
+  w->out->forecast_seconds =
+      (runs + grams + fits) * (double)w->options->n_walks + laci_clock_seconds() - began;
   laci_log(LAC_LOG_DEBUG, "forecast of a walk: %.2f s of runs, %.2f s of sums, %.2f s of fits",
            runs, grams, fits);
   log_forecast(w->out->forecast_seconds, w->out->forecast_bytes);

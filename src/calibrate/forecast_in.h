@@ -11,4 +11,7 @@
  * forecast_seconds stays 0. */
 void laci_walk_forecast(laci_walk_state *w);
 
+/** Returns the seconds that the fits of all layers take; negative: not known (forecast_fit.c). */
+double laci_walk_forecast_fits(const laci_walk_state *w);
+
 #endif
