@@ -14,8 +14,8 @@ typedef struct laci_amx_configuration {
 } laci_amx_configuration;
 
 /** Gives the eight registers their shapes, for the calling thread, until it calls _tile_release.
- * Registers 0 to 3, of sums, have 16 rows of 64 bytes. Registers 4 and 5, of weights, have 16 rows of
- * `deep` int8x4; registers 6 and 7, of x, have `deep` rows of 64 bytes. deep: 1 to 16. */
+ * Registers 0 to 3, of sums, have 16 rows of 64 bytes. Registers 4 and 5, of weights, have 16 rows
+ * of `deep` int8x4; registers 6 and 7, of x, have `deep` rows of 64 bytes. deep: 1 to 16. */
 static inline void laci_amx_configure_registers(int deep) {
   enum { REGISTERS = 8, WEIGHTS = 4, X = 6, ROWS = 16, BYTES = 64, INT8X4 = 4 };
   laci_amx_configuration c = {.palette = 1};
