@@ -19,8 +19,8 @@ typedef struct division {
   size_t scratch_bytes;          /* bytes of scratch of a thread */
 } division;
 
-/** Divides the tiles so that the parts of each stay in a cache, and all threads have as many. If that
- * makes few items, rows are divided, too, so that all threads have work. */
+/** Divides the tiles so that the parts of each stay in a cache, and all threads have as many. If
+ * that makes few items, rows are divided, too, so that all threads have work. */
 static division divide_work(const laci_net *net, const laci_native_kernel *kernel) {
   enum { ITEMS_EACH = 4, BLOCK_ROWS = 2 * LACI_AMX_ROWS, BLOCK_TILES = 2 };
   const laci_amx_weights *w = kernel->amx;
