@@ -64,6 +64,7 @@ static lac_status describe_synthetic_images(const laci_calibration_data *from,
                                    .mean = how->mean,
                                    .std = how->std,
                                    .seed = how->seed,
+                                   .fits_small = 2 * from->options->n < from->options->m,
                                    .pool = from->job->pool,
                                    .budget = &from->job->budget,
                                    .engine = from->job->engine};
@@ -78,9 +79,12 @@ static lac_status describe_synthetic_images(const laci_calibration_data *from,
     if (open) how->n = laci_synthetic_choose_image_count(graph);
     return LAC_OK;
   }
-  if (open) how->n = laci_synthetic_count_fitted(graph, images);
+  const bool small = laci_synthetic_is_small(images);
+  if (open)
+    how->n = small ? laci_synthetic_choose_image_count(graph)
+                   : laci_synthetic_count_fitted(graph, &wanted, images);
   if (how->n > 0) st = choose_and_fit_images(graph, &wanted, how->n, images, made, err);
-  if (st || !open || images->fitted) return st;
+  if (st || !open || small || images->fitted) return st;
   laci_synthetic_images_clear(made);
   images->chosen = NULL;
   how->n = laci_synthetic_choose_image_count(graph);

@@ -11,7 +11,7 @@
 #include "graph/graph.h"
 
 /* Images of fewer than LEAST_SIDE pixels a side are not fitted: that was not measured. */
-enum { BATCH = 32, STEPS = 12, LEAST_NORMS = 4, LEAST_SIDE = 32, MOST_FITTED = 128 };
+enum { BATCH = 32, STEPS = 12, LEAST_NORMS = 4, LEAST_SIDE = 32, SMALL = 64, MOST_FITTED = 128 };
 /* Limit for the multiplications of all steps, about half a minute on two cores. A step runs the
  * network forward twice and backward once. */
 static const double most_work = 1.2e12;
@@ -30,10 +30,20 @@ static int count_batch_norms(const laci_graph *graph) {
   return n;
 }
 
-int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_synthetic_input *input) {
-  const int side = input->height < input->width ? input->height : input->width;
+static int shorter_side(const laci_synthetic_input *input) {
+  return input->height < input->width ? input->height : input->width;
+}
+
+bool laci_synthetic_is_small(const laci_synthetic_input *input) {
+  return shorter_side(input) < SMALL;
+}
+
+int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_synthetic_options *options,
+                                    const laci_synthetic_input *input) {
+  const int least = options->fits_small ? LEAST_SIDE : SMALL;
   const double each = 3 * STEPS * laci_synthetic_multiplications(graph);
-  if (side < LEAST_SIDE || input->integers || count_batch_norms(graph) < LEAST_NORMS || !(each > 0))
+  if (shorter_side(input) < least || input->integers || count_batch_norms(graph) < LEAST_NORMS ||
+      !(each > 0))
     return 0;
   const int64_t n = laci_clamp_to_int64(most_work / each);
   return (n < MOST_FITTED ? n : MOST_FITTED) / BATCH * BATCH;
@@ -87,7 +97,7 @@ static lac_status store_as_bytes(const fitting *f, laci_synthetic_input *input,
 lac_status laci_synthetic_fit_images(const laci_graph *graph, const laci_synthetic_options *options,
                                      int64_t n, laci_synthetic_input *input,
                                      laci_synthetic_images *made, lac_error *err) {
-  const int64_t most = laci_synthetic_count_fitted(graph, input);
+  const int64_t most = laci_synthetic_count_fitted(graph, options, input);
   fitting f = {.how = {.channels_last = input->channels_last,
                        .n = (most < n ? most : n) / BATCH * BATCH,
                        .batch = BATCH,

@@ -18,6 +18,8 @@ typedef struct laci_synthetic_options {
   const float *mean, *std; /* [3] mean and deviation of each channel's grey levels, by which images
                               are scaled; NULL: they are found out */
   uint64_t seed;
+  bool fits_small; /* small images are fitted, too: set if masks keep less than half of the weights.
+                      Where they keep more, drawn ones were found better (ResNets of CIFAR) */
   laci_pool *pool;
   const laci_budget *budget; /* memory limit; only for laci_synthetic_choose_images */
   const char *engine;        /* name of the engine that runs the network; only for
@@ -55,10 +57,13 @@ typedef struct laci_synthetic_images {
   int64_t *fitted_at;
 } laci_synthetic_images;
 
-/** Returns the maximum number of images that are fitted. It is 0 for networks of small images, for
+/** Returns the maximum number of images that are fitted. It is 0 for networks of small images (unless fits_small is set), for
  * those that store few statistics, and for those that take too long. The number is the same on
  * every machine. */
-int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_synthetic_input *input);
+int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_synthetic_options *options,
+                                    const laci_synthetic_input *input);
+/** Are the images of fewer than 64 pixels a side? Of these, only a part is fitted, if any. */
+bool laci_synthetic_is_small(const laci_synthetic_input *input);
 
 /** Fits the images of input, all n or some of them, to the statistics that the network's batch
  * normalizations store, in a fixed number of steps (calibrate/images.h). Sets input->fitted if the
