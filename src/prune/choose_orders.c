@@ -89,8 +89,15 @@ static void log_order_outcome(laci_pruning *p, const laci_calibrated *file,
 static bool is_gain_of_orders_enough(const laci_prune_options *options, const laci_calibrated *file,
                                      const laci_calibrated *chosen) {
   const double margin = options->calibration->drawn ? 0.75 : 1;
-  return chosen == file || chosen->outputs_reason ||
-         chosen->outputs.relative < margin * file->outputs.relative;
+  return chosen->outputs_reason || chosen->outputs.relative < margin * file->outputs.relative;
+}
+
+/* May some of the new orders be worth keeping, where others have to be reverted? On drawn samples
+ * that is hardly so if all of them together lower no error. */
+static bool may_some_orders_gain(const laci_prune_options *options, const laci_calibrated *file,
+                                 const laci_calibrated *moved) {
+  return !options->calibration->drawn || moved->outputs_reason ||
+         moved->outputs.relative < file->outputs.relative;
 }
 
 static lac_status fit_and_compare_orders(const judge_work *w, lac_error *err) {
@@ -100,14 +107,15 @@ static lac_status fit_and_compare_orders(const judge_work *w, lac_error *err) {
   int n_moved = 0, n_reverted = 0;
   lac_status st = fit_in_order(w, true, &file, err);
   if (!st) st = fit_in_order(w, false, &moved, err);
+  const bool may_gain = !st && may_some_orders_gain(w->options, file, moved);
   if (!st) n_reverted = revert_worse_orders(p, file, moved, &n_moved);
   if (!st && n_reverted > 0) st = laci_plan_make_value_orders(p->plan, err);
-  if (n_reverted == n_moved) chosen = &file;
+  if (n_reverted == n_moved || (n_reverted > 0 && !may_gain)) chosen = &file;
   else if (!st && n_reverted > 0) {
     st = fit_in_order(w, false, &mixed, err);
     chosen = &mixed;
   }
-  if (!st && !is_gain_of_orders_enough(w->options, file, *chosen)) {
+  if (!st && (chosen == &file || !is_gain_of_orders_enough(w->options, file, *chosen))) {
     for (int g = 0; g < p->analysis->n_groups; g++) (void)revert_order(p, g);
     st = laci_plan_make_value_orders(p->plan, err);
     chosen = &file;

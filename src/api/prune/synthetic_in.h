@@ -57,9 +57,9 @@ typedef struct laci_synthetic_images {
   int64_t *fitted_at;
 } laci_synthetic_images;
 
-/** Returns the maximum number of images that are fitted. It is 0 for networks of small images (unless fits_small is set), for
- * those that store few statistics, and for those that take too long. The number is the same on
- * every machine. */
+/** Returns the maximum number of images that are fitted. It is 0 for networks that store few
+ * statistics, for those that take too long, and for those of small images unless fits_small is set.
+ * The number is the same on every machine. */
 int64_t laci_synthetic_count_fitted(const laci_graph *graph, const laci_synthetic_options *options,
                                     const laci_synthetic_input *input);
 /** Are the images of fewer than 64 pixels a side? Of these, only a part is fitted, if any. */
