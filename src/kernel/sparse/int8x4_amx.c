@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A part of a product by AMX (amx.h). */
 #include <immintrin.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "kernel/amx.h"
 #include "kernel/sparse/amx.h"
 #include "kernel/sparse/int8x4.h"
-#include "kernel/sparse/int8x4_amx_in.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,
@@ -63,6 +63,10 @@ static void multiply_half_block(const block *b, const int32_t *bias) {
     _tile_dpbsud(1, 4, 7);
   }
 }
+
+/* ---- Results ---- */
+
+#include "kernel/sparse/int8x4_amx_results.def"
 
 /* ---- Parts of a product ---- */
 

@@ -7,9 +7,9 @@
 #include "tensor/buf.h"
 
 static lac_status infer(laci_infer *infer) {
-  laci_blocks blocks;
+  laci_weight_blocks blocks;
   lac_status st = laci_check_n_inputs(infer, 2, 3);
-  if (!st && !laci_blocks_read(infer->node, &blocks))
+  if (!st && !laci_weight_blocks_read(infer->node, &blocks))
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE, "sizes that are of no weight");
   if (st) return st;
   const int64_t dims[2] = {blocks.n, blocks.k};
@@ -18,10 +18,10 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  laci_blocks blocks;
-  if (!laci_blocks_read(eval->node, &blocks) || !eval->out[0]->f)
+  laci_weight_blocks blocks;
+  if (!laci_weight_blocks_read(eval->node, &blocks) || !eval->out[0]->f)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_FILE, "parts that are of no weight");
-  return laci_blocks_unpack(eval, &blocks, (const int[]){0, 1, 2}, eval->out[0]->f);
+  return laci_weight_blocks_unpack(eval, &blocks, (const int[]){0, 1, 2}, eval->out[0]->f);
 }
 
 const laci_op laci_op_unpack_blocks = {.name = "UnpackBlocks",

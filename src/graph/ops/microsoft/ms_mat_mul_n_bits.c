@@ -16,9 +16,9 @@
 enum { A, B, SCALES, ZEROS, G_IDX, BIAS };
 
 static lac_status infer(laci_infer *infer) {
-  laci_blocks s;
+  laci_weight_blocks s;
   lac_status st = laci_check_n_inputs(infer, 3, 6);
-  if (!st && !laci_blocks_read(infer->node, &s))
+  if (!st && !laci_weight_blocks_read(infer->node, &s))
     st = laci_node_fail(infer->node, infer->err, LAC_BAD_FILE,
                         "sizes and bits that are not of a matrix of 2, 4 or 8 bits");
   if (!st) st = laci_check_input_sizes(infer, BIAS, 1, &s.n);
@@ -35,16 +35,16 @@ static lac_status infer(laci_infer *infer) {
 }
 
 static lac_status eval(laci_eval *eval) {
-  laci_blocks s;
+  laci_weight_blocks s;
   const laci_node *node = eval->node;
   const laci_buf *order = laci_operand(eval, G_IDX);
-  if (!laci_blocks_read(node, &s) || order || !eval->in[A]->f ||
+  if (!laci_weight_blocks_read(node, &s) || order || !eval->in[A]->f ||
       (laci_operand(eval, BIAS) && !eval->in[BIAS]->f))
     return laci_node_fail(node, eval->err, LAC_UNSUPPORTED,
                           "blocks in another order, or parts that do not fit");
   double *w = laci_alloc((size_t)(s.n * s.k), sizeof *w);
   if (!w) return laci_fail_memory(eval->err, node->name);
-  lac_status st = laci_blocks_unpack(eval, &s, (const int[]){B, SCALES, ZEROS}, w);
+  lac_status st = laci_weight_blocks_unpack(eval, &s, (const int[]){B, SCALES, ZEROS}, w);
   const laci_buf *bias = laci_operand(eval, BIAS);
   laci_buf *y = eval->out[0];
   for (int64_t at = 0; bias && at < y->count; at++) y->f[at] = bias->f[at % s.n];

@@ -4,11 +4,11 @@
 
 #include "tensor/buf.h"
 
-bool laci_blocks_read(const laci_node *node, laci_blocks *s) {
-  *s = (laci_blocks){.k = laci_node_int(node, "K", 0),
-                     .n = laci_node_int(node, "N", 0),
-                     .bits = laci_node_int(node, "bits", 4),
-                     .block = laci_node_int(node, "block_size", 0)};
+bool laci_weight_blocks_read(const laci_node *node, laci_weight_blocks *s) {
+  *s = (laci_weight_blocks){.k = laci_node_int(node, "K", 0),
+                            .n = laci_node_int(node, "N", 0),
+                            .bits = laci_node_int(node, "bits", 4),
+                            .block = laci_node_int(node, "block_size", 0)};
   bool bits = s->bits == 2 || s->bits == 4 || s->bits == 8;
   if (!bits || s->k < 1 || s->n < 1 || s->block < 8 || s->k > INT32_MAX || s->n > INT32_MAX ||
       s->block > INT32_MAX)
@@ -24,7 +24,7 @@ static int64_t unpack_element(const laci_buf *buf, int64_t first, int64_t at, in
   return byte >> (at % per_byte * bits) & ((1 << bits) - 1);
 }
 
-static double read_zero_point(const laci_buf *zeros, const laci_blocks *s, int64_t row,
+static double read_zero_point(const laci_buf *zeros, const laci_weight_blocks *s, int64_t row,
                               int64_t block) {
   if (!zeros) return (double)(1 << (s->bits - 1));
   if (zeros->f) return zeros->f[row * s->n_blocks + block];
@@ -32,15 +32,15 @@ static double read_zero_point(const laci_buf *zeros, const laci_blocks *s, int64
 }
 
 static bool has_fitting_operands(const laci_buf *b, const laci_buf *scales, const laci_buf *zeros,
-                                 const laci_blocks *s) {
+                                 const laci_weight_blocks *s) {
   const int64_t packed = s->n * ((s->n_blocks * s->bits + 7) / 8);
   return b->i && scales->f && b->count == s->n * s->n_blocks * s->blob &&
          scales->count == s->n * s->n_blocks &&
          (!zeros || zeros->count == (zeros->f ? s->n * s->n_blocks : packed));
 }
 
-lac_status laci_blocks_unpack(const laci_eval *eval, const laci_blocks *s, const int ports[3],
-                              double *w) {
+lac_status laci_weight_blocks_unpack(const laci_eval *eval, const laci_weight_blocks *s,
+                                     const int ports[3], double *w) {
   const laci_buf *b = eval->in[ports[0]], *scales = eval->in[ports[1]];
   const laci_buf *zeros = laci_operand(eval, ports[2]);
   if (!has_fitting_operands(b, scales, zeros, s))
