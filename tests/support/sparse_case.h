@@ -92,14 +92,6 @@ static const sparse_case sparse_cases[] = {
     {"nothing kept", SPARSE_WINDOW(8, 40, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 0},
     {"all kept", SPARSE_WINDOW(9, 29, 1, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
     {"no pattern", SPARSE_WINDOW(61, 43, 1, 4, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 5},
-    {"3x3 of 64 channels", SPARSE_WINDOW(64, 20, 1, 3, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1,
-     2},
-    {"3x3 of 75 channels, stride 2", SPARSE_WINDOW(75, 8, 1, 5, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
-     PIXELS, 2, 2},
-    {"3x3 of 68 channels of images", SPARSE_WINDOW(68, 4, 1, 2, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
-     IMAGES, 1, 2},
-    {"3x3 of two groups of 64 channels",
-     SPARSE_WINDOW(128, 8, 2, 3, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
     {"many columns", SPARSE_WINDOW(700, 31, 1, 3, 6, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2},
 };
 enum { N_SPARSE_CASES = sizeof sparse_cases / sizeof *sparse_cases };

@@ -8,7 +8,24 @@
 #include "base/memory.h"
 #include "cpu/cpu.h"
 
-enum { BLOCK_ROWS = 2 * LACI_AMX_ROWS };
+/* Windows whose taps fill registers, or a half of one. */
+static const sparse_case wide_cases[] = {
+    {"3x3 of 64 channels", SPARSE_WINDOW(64, 20, 1, 3, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1,
+     2},
+    {"3x3 of 75 channels, stride 2", SPARSE_WINDOW(75, 8, 1, 5, 7, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1),
+     PIXELS, 2, 2},
+    {"3x3 of 68 channels of images", SPARSE_WINDOW(68, 4, 1, 2, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
+     IMAGES, 1, 2},
+    {"3x3 of two groups of 64 channels",
+     SPARSE_WINDOW(128, 8, 2, 3, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1, 4},
+    {"3x3 of 40 channels", SPARSE_WINDOW(40, 20, 1, 3, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 1,
+     2},
+};
+
+enum {
+  BLOCK_ROWS = 2 * LACI_AMX_ROWS,
+  N_WIDE = sizeof wide_cases / sizeof *wide_cases,
+};
 
 /* Computes all parts of so many tiles and rows, the last ones first. */
 static void run_parts(const sparse_operands *o, const laci_sparse_operands *run,
@@ -67,8 +84,10 @@ static void use_small_scales(sparse_operands *o) {
 static void parts_have_the_same_bits(void **state) {
   (void)state;
   if (!laci_cpu_has_int8_tiles()) skip();
-  for (int at = 0; at < N_SPARSE_CASES; at++) {
-    const sparse_case c = sparse_case_of(&sparse_cases[at], LACI_SPARSE_S8);
+  for (int at = 0; at < N_SPARSE_CASES + N_WIDE; at++) {
+    const sparse_case *of =
+        at < N_SPARSE_CASES ? &sparse_cases[at] : &wide_cases[at - N_SPARSE_CASES];
+    const sparse_case c = sparse_case_of(of, LACI_SPARSE_S8);
     sparse_operands o;
     sparse_operands_init(&c, at % 3, &o);
     for (int with = 0; with < 4; with++) {
