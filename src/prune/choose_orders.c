@@ -93,11 +93,13 @@ static bool is_gain_of_orders_enough(const laci_prune_options *options, const la
 }
 
 /* May some of the new orders be worth keeping, where others have to be reverted? On drawn samples
- * that is hardly so if all of them together lower no error. */
+ * that is hardly so if all of them together lower the error by less than an eighth, as a quarter is
+ * wanted. */
 static bool may_some_orders_gain(const laci_prune_options *options, const laci_calibrated *file,
                                  const laci_calibrated *moved) {
+  const double margin = 0.875;
   return !options->calibration->drawn || moved->outputs_reason ||
-         moved->outputs.relative < file->outputs.relative;
+         moved->outputs.relative < margin * file->outputs.relative;
 }
 
 static lac_status fit_and_compare_orders(const judge_work *w, lac_error *err) {
