@@ -7,14 +7,6 @@
 #include "graph/ops/shared/integer_in.h"
 #include "graph/ops/shared/microsoft_in.h"
 
-static const laci_quantized_form form = {.like = &laci_op_conv,
-                                         .n_operands = 3,
-                                         .operands = {{0, 1, 2, 0}, {3, 4, 5, 0}, {8, -1, -1, 0}},
-                                         .bias = 2,
-                                         .quantizes = true,
-                                         .y_scale = 6,
-                                         .y_zero = 7};
-
 static lac_status infer(laci_infer *infer) {
   return laci_has_channels_last(infer->node)
              ? laci_channels_last_infer(infer, laci_integer_product_infer)
@@ -34,23 +26,17 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
                                       : laci_quantized_couple_product(graph, node, c);
 }
 
-static int find_weight_axes(const laci_graph *graph, const laci_node *node,
-                            laci_weight_axes axes[2]) {
-  (void)graph;
-  return laci_quantized_find_weight_axes(node, 0, axes);
-}
-
 const laci_op laci_op_ms_q_linear_conv = {
     .name = "QLinearConv",
     .domain = LACI_MICROSOFT,
     .role = LACI_ROLE_ALLOW,
     .byte_weights = true,
-    .weights = find_weight_axes,
+    .weights = laci_q_linear_conv_find_weight_axes,
     .attributes = LACI_ATTRIBUTES({"auto_pad", LACI_ATTR_TEXT}, {"channels_last", LACI_ATTR_INT},
                                   {"dilations", LACI_ATTR_INTS}, {"group", LACI_ATTR_INT},
                                   {"kernel_shape", LACI_ATTR_INTS}, {"pads", LACI_ATTR_INTS},
                                   {"strides", LACI_ATTR_INTS}),
-    .quantized = &form,
+    .quantized = &laci_q_linear_conv_form,
     .infer = infer,
     .eval = eval,
     .couple = couple_channel_orders};

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/coupling.h"
+#include "graph/ops/shared/integer_in.h"
 #include "graph/ops/shared/walk_in.h"
 #include "tensor/buf.h"
 
@@ -73,4 +75,21 @@ lac_status laci_channels_last_eval(laci_eval *eval, lac_status (*eval_first)(lac
   laci_buf_destroy(y);
   laci_free((void *)in);
   return st;
+}
+
+lac_status laci_quantized_pool_infer(laci_infer *infer) {
+  return laci_has_channels_last(infer->node) ? laci_channels_last_infer(infer, laci_quantized_infer)
+                                             : laci_quantized_infer(infer);
+}
+
+lac_status laci_quantized_pool_eval(laci_eval *eval) {
+  return laci_has_channels_last(eval->node) ? laci_channels_last_eval(eval, laci_quantized_eval)
+                                            : laci_quantized_eval(eval);
+}
+
+lac_status laci_quantized_pool_couple(const laci_graph *graph, const laci_node *node,
+                                      laci_coupling *c) {
+  c->why = "channels are the last axis";
+  return laci_has_channels_last(node) ? laci_coupling_status(c)
+                                      : laci_quantized_couple_orders(graph, node, c);
 }

@@ -16,4 +16,11 @@ LAC_MUST_CHECK lac_status laci_channels_last_infer(laci_infer *infer,
 LAC_MUST_CHECK lac_status laci_channels_last_eval(laci_eval *eval,
                                                   lac_status (*eval_first)(laci_eval *eval));
 
+/** A pool of quantized numbers whose channels are axis 1, or the last axis where the attribute
+ * channels_last says so; these stay in place. */
+lac_status laci_quantized_pool_infer(laci_infer *infer);
+lac_status laci_quantized_pool_eval(laci_eval *eval);
+lac_status laci_quantized_pool_couple(const laci_graph *graph, const laci_node *node,
+                                      laci_coupling *c);
+
 #endif

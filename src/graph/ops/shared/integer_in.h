@@ -63,4 +63,10 @@ int laci_quantized_find_weight_axes(const laci_node *node, int k_axis, laci_weig
 
 extern const laci_op laci_op_mat_mul, laci_op_conv;
 
+/** The operands of QLinearConv, and the axes of its weight's channels (q_linear_conv.c).
+ * com.microsoft's has the same. */
+extern const laci_quantized_form laci_q_linear_conv_form;
+int laci_q_linear_conv_find_weight_axes(const laci_graph *graph, const laci_node *node,
+                                        laci_weight_axes axes[2]);
+
 #endif
