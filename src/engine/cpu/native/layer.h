@@ -163,6 +163,18 @@ struct laci_native_net {
   size_t n_kernels, kernels_capacity;
 };
 
+/** Returns the value whose factors a gate reads; -1: the layer is no gate. */
+static inline int laci_native_gate_value(const laci_native_layer *layer) {
+  return layer->kind == LACI_NATIVE_GATE ? layer->int8->gate_value : -1;
+}
+
+/** Is each result of the layer computed from the value at the same place of its input, in the same
+ * layout? */
+static inline bool laci_native_is_elementwise(const laci_native_layer *layer) {
+  return layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_TABLE ||
+         layer->kind == LACI_NATIVE_SHIFT || layer->kind == LACI_NATIVE_GATE;
+}
+
 /** Returns the chosen native layer that computes a fused node; NULL: none does.
  * choose/find.c */
 const laci_native_layer *laci_native_chosen_layer(const laci_net *net, const laci_fused *fused);

@@ -26,9 +26,7 @@ bool laci_vector_kernel_is_faster(const laci_net *net, double kept) {
 }
 
 bool laci_cost_is_memory_bound(const laci_native_layer *layer) {
-  return layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_POOL ||
-         layer->kind == LACI_NATIVE_TABLE || layer->kind == LACI_NATIVE_SHIFT ||
-         layer->kind == LACI_NATIVE_GATE;
+  return layer->kind == LACI_NATIVE_POOL || laci_native_is_elementwise(layer);
 }
 
 double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer) {

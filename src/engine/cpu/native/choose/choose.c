@@ -93,7 +93,8 @@ static double compute_total_cost(choice *c) {
     output->written_as_bytes = layer->int8 && layer->int8->y;
     count_value_read(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
     if (layer->residual >= 0) count_value_read(c, layer->residual, true);
-    if (layer->kind == LACI_NATIVE_GATE) count_value_read(c, layer->int8->gate_value, true);
+    const int gate = laci_native_gate_value(layer);
+    if (gate >= 0) count_value_read(c, gate, true);
   }
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
     sum += reorder_cost(c, v) + quantization_cost(c, v);
@@ -191,8 +192,8 @@ static void find_value_sizes_and_producers(choice *c) {
   }
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
-    const int gate = layer->kind == LACI_NATIVE_GATE ? layer->int8->gate_value : -1;
-    const int values[] = {layer->input, layer->output, layer->residual, gate};
+    const int values[] = {layer->input, layer->output, layer->residual,
+                          laci_native_gate_value(layer)};
     if (layer->rows) c->values[layer->input].norm = false;
     for (int v = 0; v < 4; v++) {
       if (values[v] < 0) continue;

@@ -143,8 +143,8 @@ static bool find_weighted_layer(laci_net *net, const laci_fused *fused, bool byt
  * to one layer and images of a convolution to another. */
 static bool are_values_of_one_kind(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
-  const int gate = layer->kind == LACI_NATIVE_GATE ? layer->int8->gate_value : -1;
-  const int values[] = {layer->input, layer->output, layer->residual, gate};
+  const int values[] = {layer->input, layer->output, layer->residual,
+                        laci_native_gate_value(layer)};
   for (int at = 0; at < 4; at++) {
     if (values[at] >= 0 && kinds[values[at]] && kinds[values[at]] != kind) return false;
   }

@@ -146,9 +146,10 @@ static void record_value_uses(laci_net *net, const laci_native_layer *layer) {
     in->used = true;
     in->rows = layer->rows;
   }
-  if (layer->kind == LACI_NATIVE_GATE) {
-    net->native->layouts[layer->int8->gate_value].read_as_int8 = true;
-    find_joined_layout(net, layer->int8->gate_value)->used = true;
+  const int gate = laci_native_gate_value(layer);
+  if (gate >= 0) {
+    net->native->layouts[gate].read_as_int8 = true;
+    find_joined_layout(net, gate)->used = true;
   }
   in->is_chw = in->is_chw || layer->kind == LACI_NATIVE_POOL; /* a pool reads rows of one channel */
   if (!needs_border_as_pixels(layer)) return;
@@ -225,9 +226,7 @@ void laci_native_assign_layouts(laci_net *net) {
     const laci_native_layer *layer = &native->layers[at];
     if (!layer->chosen) continue;
     if (layer->residual >= 0) join_value_layouts(net, layer->output, layer->residual);
-    if (layer->kind == LACI_NATIVE_SUM || layer->kind == LACI_NATIVE_TABLE ||
-        layer->kind == LACI_NATIVE_SHIFT || layer->kind == LACI_NATIVE_GATE)
-      join_value_layouts(net, layer->output, layer->input);
+    if (laci_native_is_elementwise(layer)) join_value_layouts(net, layer->output, layer->input);
     widen_row_stride(net, &table, layer);
   }
   join_matrices_of_same_rows(net);

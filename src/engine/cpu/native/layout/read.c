@@ -138,9 +138,7 @@ laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_nat
     t.residual = laci_native_read_in_layout(net, int8->gate_value, &gates);
   }
   int over = layer->residual_last || reads_residual_in_windows(net, layer, &t) ? -1 : t.residual;
-  if (layer->kind == LACI_NATIVE_TABLE || layer->kind == LACI_NATIVE_SHIFT ||
-      layer->kind == LACI_NATIVE_GATE)
-    over = t.x;
+  if (laci_native_is_elementwise(layer) && layer->kind != LACI_NATIVE_SUM) over = t.x;
   t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out, over);
   return t;
 }
