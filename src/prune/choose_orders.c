@@ -83,23 +83,9 @@ static void log_order_outcome(laci_pruning *p, const laci_calibrated *file,
            100 * chosen->outputs.relative, 100 * file->outputs.relative);
 }
 
-/* Are the new orders worth keeping? On drawn samples the error must be lower by a margin: there,
- * outputs of ResNets with orders that lowered it by a sixth were no better on real images, or a
- * little worse (bench/notes/without-training.md). */
-static bool is_gain_of_orders_enough(const laci_prune_options *options, const laci_calibrated *file,
-                                     const laci_calibrated *chosen) {
-  const double margin = options->calibration->drawn ? 0.75 : 1;
-  return chosen->outputs_reason || chosen->outputs.relative < margin * file->outputs.relative;
-}
-
-/* May some of the new orders be worth keeping, where others have to be reverted? On drawn samples
- * that is hardly so if all of them together lower the error by less than an eighth, as a quarter is
- * wanted. */
-static bool may_some_orders_gain(const laci_prune_options *options, const laci_calibrated *file,
-                                 const laci_calibrated *moved) {
-  const double margin = 0.875;
-  return !options->calibration->drawn || moved->outputs_reason ||
-         moved->outputs.relative < margin * file->outputs.relative;
+/* Are the new orders worth keeping? */
+static bool is_gain_of_orders_enough(const laci_calibrated *file, const laci_calibrated *chosen) {
+  return chosen->outputs_reason || chosen->outputs.relative < file->outputs.relative;
 }
 
 static lac_status fit_and_compare_orders(const judge_work *w, lac_error *err) {
@@ -109,15 +95,14 @@ static lac_status fit_and_compare_orders(const judge_work *w, lac_error *err) {
   int n_moved = 0, n_reverted = 0;
   lac_status st = fit_in_order(w, true, &file, err);
   if (!st) st = fit_in_order(w, false, &moved, err);
-  const bool may_gain = !st && may_some_orders_gain(w->options, file, moved);
   if (!st) n_reverted = revert_worse_orders(p, file, moved, &n_moved);
   if (!st && n_reverted > 0) st = laci_plan_make_value_orders(p->plan, err);
-  if (n_reverted == n_moved || (n_reverted > 0 && !may_gain)) chosen = &file;
+  if (n_reverted == n_moved) chosen = &file;
   else if (!st && n_reverted > 0) {
     st = fit_in_order(w, false, &mixed, err);
     chosen = &mixed;
   }
-  if (!st && (chosen == &file || !is_gain_of_orders_enough(w->options, file, *chosen))) {
+  if (!st && (chosen == &file || !is_gain_of_orders_enough(file, *chosen))) {
     for (int g = 0; g < p->analysis->n_groups; g++) (void)revert_order(p, g);
     st = laci_plan_make_value_orders(p->plan, err);
     chosen = &file;

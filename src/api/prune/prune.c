@@ -15,6 +15,7 @@
 #include "api/prune/timing_in.h"
 #include "api/run/process_group_in.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "lacuna/process_group.h"
 
 static laci_permute_for permute_goal_of_options(const lac_options *options) {
@@ -41,10 +42,18 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                               .comm = laci_process_group_comm(options->group)};
 }
 
+/* Are orders of channels searched? Not if all samples are drawn: then no order that lowered the
+ * errors of outputs lowered them on real samples, too (bench/notes/without-training.md). */
+static bool is_order_searched(const laci_prune_kind *kind, const laci_calibration_source *source) {
+  if (!kind->permute || !source->samples || !source->calibration.drawn) return kind->permute;
+  laci_log(LAC_LOG_INFO, "channels stay in the file's order: drawn samples cannot judge another");
+  return false;
+}
+
 /* Every step that can fail comes before the first change of the model. */
 lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_kind *kind,
                            lac_report **out, lac_error *err) {
-  const bool permute = kind->permute, mask = kind->mask;
+  const bool mask = kind->mask;
   double start = laci_clock_seconds();
   laci_job job;
   laci_calibration_source source = {.samples = NULL};
@@ -67,7 +76,6 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
     options->calibration = NULL;
   if (mask && options->calibration) st = laci_job_materialise(&job, model, err);
   laci_prune_options how = laci_prune_options_of(options, &job);
-  how.permute = permute;
   how.mask = mask;
   if (!st) st = laci_score_arrays_open(options, &job, &scores, err);
   how.scores = (const float *const *)scores.arrays;
@@ -77,6 +85,7 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   if (!st) st = laci_timing_open(&job, options, &timing, err);
   how.timing = laci_timing_get_interface(timing);
   how.calibration = source.samples ? &source.calibration : NULL;
+  how.permute = is_order_searched(kind, &source);
   if (!st) st = laci_prune_begin(job.analysis, &how, job.pool, &pruning, err);
   if (!st) st = laci_calibration_distill(&source, pruning, &how, job.pool, err);
   if (!st) st = laci_prune_end(pruning, &how, job.pool, err);
@@ -96,7 +105,7 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   if (!st) {
     laci_pruning_commit(pruning, model->graph);
     laci_report_remeasure_computed_weights(report, &job, options);
-    if (!permute) report->pub.summary.permuted = report->pub.summary.groups = 0;
+    if (!how.permute) report->pub.summary.permuted = report->pub.summary.groups = 0;
     report->pub.summary.total_seconds = laci_clock_seconds() - start;
     *out = &report->pub;
   } else if (report) {
