@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random quantized networks (QDQ): the fast engine, as it is and by sparse kernels alone, against the plain one.
 
-Convolutions of all kinds, sums and pools, whose values go through bytes or do not, are read again by later layers, and are
+Convolutions of all kinds, sums, pools and moves of elements, whose values go through bytes or do not, are read again by later layers, and are
 dequantized once or by each reader for itself. All is chosen by the seed.
 """
 import os
@@ -115,15 +115,92 @@ class Network:
         size = [(n + 2 * pad - kernel) // stride + 1 for n in (height, width)]
         self.values.append(self.quantized(y, channels, *size, read[1:] if read and not average and rng.random() < .8 else None))
 
+    def ints(self, *numbers):
+        return self.constant(np.array(numbers, np.int64))
+
+    def keep(self, value, channels, height, width, read):
+        """The result of a move: of the same scale, of another one, or not quantized for itself."""
+        kind = self.rng.random()
+        if kind < .2:
+            self.values.append((value, channels, height, width, None))
+        else:
+            self.values.append(self.quantized(value, channels, height, width, read[1:] if read and kind < .6 else None))
+
+    def join(self, value, channels, height, width, read):
+        alike = [v for v in self.values if v[2:4] == (height, width)]
+        parts = [alike[int(self.rng.integers(0, len(alike)))] for _ in range(int(self.rng.integers(1, 3)))]
+        parts.insert(int(self.rng.integers(0, len(parts) + 1)), (value, channels, height, width, read))
+        along = [v for v in self.values if v[1] == channels and v[3] == width]
+        if self.rng.random() < .2:
+            parts = [(value, channels, height, width, read), along[int(self.rng.integers(0, len(along)))]]
+            return self.keep(self.node("Concat", [v[0] for v in parts], axis=2), channels, sum(v[2] for v in parts), width, read)
+        y = self.node("Concat", [v[0] for v in parts], axis=1)
+        return self.keep(y, sum(v[1] for v in parts), height, width, read)
+
+    def part(self, value, channels, height, width, read):
+        rng, size = self.rng, [channels, height, width]
+        if rng.random() < .4 and channels > 1:
+            first = int(rng.integers(1, channels)) if channels % 8 or rng.random() < .3 else channels // 2
+            names = [f"split{len(self.nodes)}_{at}" for at in range(2)]
+            self.nodes.append(helper.make_node("Split", [value, self.ints(first, channels - first)], names, axis=1))
+            self.keep(names[0], first, height, width, read)
+            return self.keep(names[1], channels - first, height, width, read)
+        axis = int(rng.integers(0, 3))
+        if size[axis] < 4:
+            return None
+        start, step = int(rng.integers(0, 2)), int(rng.choice([1, 1, 2, -1]))
+        if step < 0:
+            ends = [-1 - start, -2**31, 1]
+            ends[2] = size[axis] - start
+        else:
+            ends = [start, 2**31 - 1, len(range(start, size[axis], step))]
+        y = self.node("Slice", [value, self.ints(ends[0]), self.ints(ends[1]), self.ints(axis + 1), self.ints(step)])
+        size[axis] = ends[2]
+        return self.keep(y, *size, read)
+
+    def resize(self, value, channels, height, width, read):
+        factors = [self.rng.choice([1, 2, 2, 3, .7, 1.6]) for _ in range(2)]
+        size = [max(1, int(n * factor)) for n, factor in zip((height, width), factors)]
+        if max(size) > 40:
+            return
+        rule = ("asymmetric", "floor") if self.rng.random() < .6 else ("half_pixel", "round_prefer_floor")
+        y = self.node("Resize", [value, "", "", self.ints(self.shape[0], channels, *size)], mode="nearest" if self.rng.random() < .8 else "linear",
+                      coordinate_transformation_mode=rule[0], nearest_mode=rule[1])
+        self.keep(y, channels, *size, read)
+
+    def pad(self, value, channels, height, width, read):
+        pads = [int(n) for n in self.rng.integers(0, 3, size=4)]
+        kind = str(self.rng.choice(["constant", "constant", "edge", "reflect"]))
+        y = self.node("Pad", [value, self.ints(0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3])] +
+                      ([self.constant(np.float32(self.rng.choice([0, .3])))] if kind == "constant" else []), mode=kind)
+        self.keep(y, channels, height + pads[0] + pads[2], width + pads[1] + pads[3], read)
+
+    def block(self, value, channels, height, width, read):
+        mode = {"mode": str(self.rng.choice(["DCR", "CRD"]))}
+        if channels % 4 == 0 and self.rng.random() < .6:
+            self.keep(self.node("DepthToSpace", [value], blocksize=2, **mode), channels // 4, 2 * height, 2 * width, read)
+        elif height % 2 == 0 and width % 2 == 0:
+            self.keep(self.node("SpaceToDepth", [value], blocksize=2), 4 * channels, height // 2, width // 2, read)
+        else:
+            order = self.constant(self.rng.permutation(channels).astype(np.int64))
+            self.keep(self.node("Gather", [value, order], axis=1), channels, height, width, read)
+
+    def move(self, *value):
+        move = self.rng.choice([self.join, self.join, self.part, self.resize, self.pad, self.block])
+        if min(value[2:4]) > 3 or move == self.join:
+            move(*value)
+
     def grow(self):
         rng = self.rng
         value, channels, height, width, read = self.values[int(rng.integers(max(0, len(self.values) - 2), len(self.values)))]
         if read and rng.random() < .3:
             value = self.node("DequantizeLinear", read)
         kind = rng.random()
-        if kind < .62:
+        if kind < .28 and channels <= 64:
+            self.move(value, channels, height, width, read)
+        elif kind < .7:
             self.convolution(value, channels, height, width, read)
-        elif kind < .8:
+        elif kind < .85:
             self.sum(value, channels, height, width)
         elif min(height, width) > 3:
             self.pool(value, channels, height, width, read)
@@ -148,7 +225,7 @@ def test_engines_agree(tmp_path, seed):
     rng, layers = np.random.default_rng(seed), 0
     for _ in range(EACH):
         network = Network(rng)
-        for _ in range(int(rng.integers(1, 6))):
+        for _ in range(int(rng.integers(1, 8))):
             network.grow()
         onnx.save(network.model(), str(tmp_path / "m.onnx"))
         np.save(tmp_path / "x.npy", rng.normal(size=network.shape).astype(np.float32))
@@ -159,5 +236,5 @@ def test_engines_agree(tmp_path, seed):
             apart = np.abs(got - want)
             # Where a sum is halfway it may fall on either side: a few values, and what follows from them.
             assert apart.max() <= .2 * scale and np.count_nonzero(apart > 1e-4 * scale) <= 3 + .03 * apart.size, environment
-            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise", "int8 average", " amx"))
+            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise", "int8 average", "int8 move", " amx"))
     assert layers > EACH

@@ -226,7 +226,99 @@ static const int8_net nets[] = {
      2, 0},
     {"a pool into floats",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "y = MaxPool(e) kernel_shape=2,2\n", 1, 0},
+/* Moves of bytes. */
+#define TWO                                                                                      \
+  "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(d, u) pads=1,1,1,1\n" BYTES("f", "b", \
+                                                                                       "ss", "zs")
+    {"a Concat of two units into a third",
+     TWO "c = Concat(e, f) axis=1\n" BYTES("p", "c", "sx",
+                                           "zx") "stored q2 8x32x1x1 i8\nw2 = "
+                                                 "DequantizeLinear(q2, sw)\ny = Conv(p, w2)\n",
+     3, 1},
+    {"a Concat of equal units, which others read",
+     "a = Conv(d, v)\n" BYTES(
+         "e", "a", "sx",
+         "zx") "c = Concat(e, d) axis=1\nstored q2 8x32x3x3 "
+               "i8\nw2 = DequantizeLinear(q2, sw)\nb = Conv(c, w2) pads=1,1,1,1\nt = "
+               "Tanh(c)\ny = Concat(b, t) axis=1\n"
+               "output b\n",
+     2, 1},
+    {"a Concat of odd channels",
+     "a = Conv(d, w) pads=1,1,1,1\n" BYTES("e", "a", "sy", "zy") "b = Conv(e, r)\n" BYTES(
+         "f", "b", "ss",
+         "zs") "c = Concat(f, e, d) axis=1\n" BYTES("p", "c", "sx",
+                                                    "zx") "stored q2 8x33x3x3 i8\nw2 = "
+                                                          "DequantizeLinear(q2, sw)\ny = Conv(p, "
+                                                          "w2)\n",
+     3, 1},
+    {"a Concat of rows",
+     TWO "c = Concat(e, f) axis=2\n" BYTES("p", "c", "sx", "zx") "y = Conv(p, u)\n", 3, 1},
+    {"a Split whose parts are read apart",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "stored n2 2 i64 = 6 10\nf, k = Split(e, n2) "
+                                                    "axis=1\n" BYTES("h", "f", "sy",
+                                                                     "zy") "c = Concat(k, h) "
+                                                                           "axis=1\n" BYTES(
+                                                                               "i", "c", "ss",
+                                                                               "zs") "y = "
+                                                                                     "Conv(i,"
+                                                                                     " v)\n",
+     2, 3},
+    {"a Slice with steps",
+     "stored from 2 i64 = 8 1\nstored to 2 i64 = -100 9\nstored axes 2 i64 = 2 3\nstored by 2 i64 "
+     "= -2 3\n"
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy",
+                              "zy") "s = Slice(e, from, to, axes, by)\ny = Conv(s, v)\n",
+     2, 1},
+    {"a Resize to the nearest pixels",
+     "stored two 4 = 1.0 1.0 2.0 3.0\n"
+     "a = Conv(d, v)\n" BYTES(
+         "e", "a", "sy",
+         "zy") "s = Resize(e, _, two) coordinate_transformation_mode=\"asymmetric\" "
+               "nearest_mode=\"floor\"\n" BYTES("f", "s", "sy",
+                                                "zy") "y = Conv(f, u) pads=1,1,1,1\n",
+     2, 1},
+    {"a Resize to other sizes",
+     "stored by 4 = 1.0 1.0 0.7 1.9\n"
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "s = Resize(e, _, by)\n" BYTES(
+         "f", "s", "ss", "zs") "y = Conv(f, u) pads=1,1,1,1\n",
+     2, 1},
+    {"a Pad with a number",
+     "stored pads 8 i64 = 0 1 1 2 0 0 0 3\nstored third \"\" = 0.3\n"
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "s = Pad(e, pads, third)\n" BYTES(
+         "f", "s", "ss",
+         "zs") "stored q2 8x17x1x1 i8\nw2 = DequantizeLinear(q2, sw)\ny = Conv(f, w2)\n",
+     2, 1},
+    {"a Pad by reflection",
+     "stored pads 8 i64 = 0 0 1 2 0 0 0 3\n"
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy",
+                              "zy") "s = Pad(e, pads) mode=\"reflect\"\ny = Conv(s, v)\n",
+     2, 1},
+    {"blocks to depth and back",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "s = DepthToSpace(e) blocksize=2 "
+                                                    "mode=\"CRD\"\n" BYTES(
+                                                        "f", "s", "ss", "zs") "t = SpaceToDepth(f) "
+                                                                              "blocksize=2\n" BYTES(
+                                                                                  "p", "t", "sx",
+                                                                                  "zx") "y = "
+                                                                                        "Conv(p, "
+                                                                                        "v)\n",
+     2, 2},
+    {"a Gather that shuffles channels",
+     "stored order 16 i64 = 0 4 8 12 1 5 9 13 2 6 10 14 3 7 11 -1\n"
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "s = Gather(e, order) axis=1\ny = Conv(s, v)\n",
+     2, 1},
+    {"a Tile",
+     "stored times 4 i64 = 1 1 2 1\na = Conv(d, v)\n" BYTES(
+         "e", "a", "sy", "zy") "s = Tile(e, times)\ny = Conv(s, v)\n",
+     2, 1},
+#undef TWO
     /* What stays with floats. */
+    {"a Concat with floats", "a = Conv(d, v)\nb = Tanh(x)\ny = Concat(a, b) axis=1\n", 1, 0},
+    {"a Resize by sums",
+     "stored two 4 = 1.0 1.0 2.0 2.0\na = Conv(d, v)\n" BYTES(
+         "e", "a", "sy", "zy") "s = Resize(e, _, two) mode=\"linear\"\ny = "
+                               "Conv(s, v)\n",
+     1, 0},
     {"weights with a zero point of their own",
      "stored nine \"\" i8 = 9\nz = DequantizeLinear(qv, sw, nine)\ny = Conv(d, z)\n", 0, 0},
     {"weights that are scaled again", "stored two \"\" = 2.5\nz = Mul(v, two)\ny = Conv(d, z)\n", 0,
@@ -235,6 +327,13 @@ static const int8_net nets[] = {
 };
 
 static const int8_net products[] = {
+    {"a Concat of features and a Slice of rows",
+     "stored m 24x20 i8\nw = DequantizeLinear(m, sw)\nstored n 44x9 i8\nv = DequantizeLinear(n, "
+     "sw)\n"
+     "stored one 1 i64 = 1\nstored most 1 i64 = 100\n"
+     "a = MatMul(d, w)\n" BYTES("e", "a", "sy", "zy") "c = Concat(e, d) axis=2\n" BYTES(
+         "f", "c", "ss", "zs") "s = Slice(f, one, most, one)\ny = MatMul(s, v)\n",
+     2, 2},
     {"a matrix",
      "stored m 24x20 i8\nstored sm 20 positive\nw = DequantizeLinear(m, sm) axis=1\n"
      "a = MatMul(d, w)\n" BYTES("e", "a", "sy", "zy") "y = Relu(e)\n",

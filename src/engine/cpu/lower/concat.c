@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/cpu/native/values.h"
+#include "engine/cpu/native/native.h"
 #include "graph/ops.h"
 #include "cpu/pool.h"
 #include "engine/cpu/onednn/onednn.h"
@@ -347,6 +348,7 @@ static void lower_concat_by_onednn(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_concat[] = {
+    {"sparse kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native, laci_lower_native},
     {"runs of bytes", LACI_FUSIBLE_NOTHING, can_lower_concat_by_copying, lower_concat_by_copying},
     {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_concat_by_onednn, lower_concat_by_onednn},
     {.name = NULL},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Gather and GatherND: copy rows of a table. A single row with a constant index is a view. */
 #include "engine/cpu/lower/move.h"
+#include "engine/cpu/native/native.h"
 
 #include <string.h>
 
@@ -148,6 +149,7 @@ static void lower_gather_nd(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_gather[] = {
+    {"sparse kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native, laci_lower_native},
     {"a part", LACI_FUSIBLE_NOTHING, can_lower_gather_of_constant_index,
      lower_gather_of_constant_index},
     {"rows", LACI_FUSIBLE_NOTHING, can_lower_gather, lower_gather},

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "engine/cpu/native/native.h"
 #include "engine/cpu/native/values.h"
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"
@@ -122,10 +123,13 @@ static bool can_lower_split(laci_net *net, const laci_fused *fused, const char *
 static void lower_split(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int64_t axis = laci_move_read_axis(net, node, node->inputs[0]), offsets[LACI_MAX_RANK] = {0};
-  int from = laci_net_read_value(net, node->inputs[0]);
   for (int at = 0; at < node->n_outputs && !net->plan.status; at++) {
     const laci_shape *y = laci_plan_shape(&net->plan, node->outputs[at]);
-    laci_net_bind_value(net, node->outputs[at], laci_move_view_or_copy_part(net, from, y, offsets));
+    if (!laci_native_lower_output(net, node->outputs[at])) {
+      const int from = laci_net_read_value(net, node->inputs[0]);
+      laci_net_bind_value(net, node->outputs[at],
+                          laci_move_view_or_copy_part(net, from, y, offsets));
+    }
     offsets[axis] += y->dims[axis];
   }
 }
@@ -221,6 +225,7 @@ const laci_implementation laci_implementations_split[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_pad[] = {
+    {"sparse kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native, laci_lower_native},
     {"a copy into zeros", LACI_FUSIBLE_NOTHING, can_lower_pad, lower_pad},
     {"copies of elements", LACI_FUSIBLE_NOTHING, laci_can_lower_pad_copies, laci_lower_pad_copies},
     {.name = NULL},

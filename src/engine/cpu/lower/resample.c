@@ -6,6 +6,7 @@
  * every axis. Axes that get shorter are resampled first. Of two axes that get longer, the inner one
  * is, so that the last pass, which has the most numbers, has long lines. */
 #include "engine/cpu/lower/along.h"
+#include "engine/cpu/native/native.h"
 #include "engine/cpu/lower/resize.h"
 #include "graph/resample.h"
 #include "tensor/buf.h"
@@ -105,6 +106,7 @@ static void lower_resample(laci_net *net, const laci_fused *fused) {
 
 /* oneDNN comes first if it has the mode, since weights were calibrated with its results. */
 const laci_implementation laci_implementations_resize[] = {
+    {"sparse kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native, laci_lower_native},
     {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_can_lower_resize, laci_lower_resize},
     {"sums of few numbers", LACI_FUSIBLE_NOTHING, can_lower_resample, lower_resample},
     {.name = NULL},

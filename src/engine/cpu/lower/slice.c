@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include "cpu/pool.h"
+#include "engine/cpu/native/native.h"
+#include "engine/cpu/plan/moves.h"
 #include "engine/cpu/onednn/onednn.h"
-#include "tensor/buf.h"
 
 /** The elements that a slice reads, as a part of the whole tensor. */
 typedef struct part {
@@ -149,80 +150,24 @@ static size_t element_bytes(laci_element dt) { return dt == LACI_ELEMENT_BF16 ? 
 
 /* ---- Slice ---- */
 
-typedef struct integers {
-  size_t n;
-  int64_t v[LACI_MAX_RANK];
-  bool given, known;
-} integers;
-
-/** Reads a list of integers of a Slice: an attribute (before opset 10) or a constant input. */
-static integers read_integers(laci_net *net, const laci_node *node, const char *name, int port) {
-  integers out = {.known = true};
-  const bool inputs = node->version >= 10 || node->version == 0;
-  const int64_t *from = inputs ? NULL : laci_node_ints(node, name, &out.n);
-  laci_buf *buf = NULL;
-  if (inputs && laci_plan_has_input(node, port)) {
-    buf = laci_plan_is_constant(&net->plan, node->inputs[port])
-              ? laci_plan_copy_constant(&net->plan, node->inputs[port])
-              : NULL;
-    from = buf ? buf->i : NULL;
-    out.n = buf ? (size_t)buf->count : 0;
-    out.known = from != NULL;
-  }
-  out.given = from != NULL;
-  if (out.n > LACI_MAX_RANK) out.known = false;
-  for (size_t at = 0; at < out.n && out.known && from; at++) out.v[at] = from[at];
-  laci_buf_destroy(buf);
-  return out;
-}
-
-/** Where a Slice starts and how it steps along every axis of its operand. */
-typedef struct slice_start {
-  int64_t starts[LACI_MAX_RANK], steps[LACI_MAX_RANK];
-  bool strided; /* some step is not 1 */
-} slice_start;
-
-/** Reads starts and steps of a Slice; false: its elements are integers, or the starts or steps
- * depend on data. */
-static bool read_slice_start(laci_net *net, const laci_node *node, slice_start *c) {
-  const laci_shape *x = laci_plan_shape(&net->plan, node->inputs[0]);
-  integers starts = read_integers(net, node, "starts", 1);
-  integers axes = read_integers(net, node, "axes", 3), steps = read_integers(net, node, "steps", 4);
-  *c = (slice_start){.strided = false};
-  if (!starts.known || !axes.known || !steps.known) return false;
-  if (!laci_plan_is_float(&net->plan, node->inputs[0])) return false;
-  for (int axis = 0; axis < x->rank; axis++) c->steps[axis] = 1;
-  for (size_t at = 0; at < starts.n; at++) {
-    int64_t axis = axes.given && at < axes.n ? axes.v[at] : (int64_t)at, start = starts.v[at];
-    int64_t step = steps.given && at < steps.n ? steps.v[at] : 1;
-    if (axis < 0) axis += x->rank;
-    if (axis < 0 || axis >= x->rank || step == 0) return false;
-    int64_t last = step < 0 ? x->dims[axis] - 1 : x->dims[axis];
-    if (start < 0) start += x->dims[axis];
-    c->starts[axis] = start < 0 ? 0 : start > last ? last : start;
-    c->steps[axis] = step;
-    c->strided = c->strided || step != 1;
-  }
-  return true;
-}
-
 static bool can_lower_slice(laci_net *net, const laci_fused *fused, const char **why) {
-  slice_start c;
+  laci_slice_start c;
   *why = "integers, or places that depend on data";
-  return read_slice_start(net, &net->plan.graph->nodes[fused->node], &c);
+  return laci_plan_read_slice_start(&net->plan, &net->plan.graph->nodes[fused->node], &c);
 }
 
 static bool can_lower_slice_view(laci_net *net, const laci_fused *fused, const char **why) {
-  slice_start c;
+  laci_slice_start c;
   *why = "steps over elements";
-  return read_slice_start(net, &net->plan.graph->nodes[fused->node], &c) && !c.strided;
+  return laci_plan_read_slice_start(&net->plan, &net->plan.graph->nodes[fused->node], &c) &&
+         !c.strided;
 }
 
 static void lower_slice_view(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int from = laci_net_read_value(net, node->inputs[0]);
-  slice_start c;
-  if (!read_slice_start(net, node, &c)) return;
+  laci_slice_start c;
+  if (!laci_plan_read_slice_start(&net->plan, node, &c)) return;
   const laci_shape *y = laci_plan_shape(&net->plan, fused->output);
   laci_net_bind_value(net, fused->output, laci_move_view_or_copy_part(net, from, y, c.starts));
 }
@@ -233,8 +178,8 @@ static void lower_slice(laci_net *net, const laci_fused *fused) {
                    *y = laci_plan_shape(&net->plan, fused->output);
   int from = laci_net_read_value(net, node->inputs[0]);
   part *p = laci_plan_alloc(&net->plan, 1, sizeof *p);
-  slice_start c;
-  if (!p || from < 0 || !read_slice_start(net, node, &c)) return;
+  laci_slice_start c;
+  if (!p || from < 0 || !laci_plan_read_slice_start(&net->plan, node, &c)) return;
   laci_element dt = net->tensors[from].dt;
   bool blocks =
       laci_net_is_in_blocks(net, from) && selects_whole_channel_blocks(y, c.starts, c.steps);
@@ -282,6 +227,7 @@ static void lower_slice_gradient(laci_net *net, const laci_fused *fused) {
 }
 
 const laci_implementation laci_implementations_slice[] = {
+    {"sparse kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native, laci_lower_native},
     {"a part", LACI_FUSIBLE_NOTHING, can_lower_slice_view, lower_slice_view},
     {"steps over elements", LACI_FUSIBLE_NOTHING, can_lower_slice, lower_slice},
     {.name = NULL},

@@ -7,6 +7,7 @@
 
 #include "cpu/pool.h"
 #include "engine/cpu/lower/along.h"
+#include "engine/cpu/native/native.h"
 #include "engine/cpu/onednn/onednn.h"
 #include "graph/ops.h"
 
@@ -132,10 +133,12 @@ static void lower_tile(laci_net *net, const laci_fused *fused) {
 /* ---- The lists of implementations ---- */
 
 const laci_implementation laci_implementations_blocks[] = {
+    {"sparse kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native, laci_lower_native},
     {"copies of elements", LACI_FUSIBLE_NOTHING, can_lower_depth_and_space, lower_depth_and_space},
     {.name = NULL},
 };
 const laci_implementation laci_implementations_tile[] = {
+    {"sparse kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native, laci_lower_native},
     {"copies of elements", LACI_FUSIBLE_NOTHING, can_lower_tile, lower_tile},
     {.name = NULL},
 };

@@ -49,6 +49,26 @@ typedef struct laci_native_int8_data {
                                       lowered */
 } laci_native_int8_data;
 
+/** A part of a move's result: for each channel, row and column of the result, which one of a source
+ * is moved there; -1: none (kernel/sparse/byte_moves.h). */
+typedef struct laci_native_moved_part {
+  int source; /* number of the source */
+  const int32_t *channels, *rows, *columns;
+} laci_native_moved_part;
+
+/** What a layer of the kind LACI_NATIVE_MOVE moves. Its first source is the layer's input. */
+typedef struct laci_native_move {
+  int result; /* value of the node that the layer computes: one of its outputs */
+  int n_sources, n_parts;
+  const int *values;                   /* [n_sources] the values from which bytes are moved */
+  const laci_fake_quantized **units;   /* [n_sources] their quantization */
+  const laci_native_moved_part *parts; /* [n_parts] */
+  uint8_t fill;                        /* the byte where there is no part */
+  bool is_filled;                      /* all bytes belong to parts */
+  bool moves_pixels; /* rows or columns change, which layouts in PC16P do not allow */
+  bool is_view;      /* for floats, nothing would be moved */
+} laci_native_move;
+
 /** The algorithms by which a layer can be computed. Each has a record (algorithms/algorithms.h). */
 typedef enum laci_algorithm_id {
 #define LAC_ALGORITHM(name) LACI_ALGORITHM_##name,
@@ -68,6 +88,7 @@ typedef enum laci_native_kind {
   LACI_NATIVE_TABLE,     /* a function of an int8 value, whose result is int8 (int8/table.c) */
   LACI_NATIVE_SHIFT,     /* a constant for each column is added to an int8 matrix (int8/shift.c) */
   LACI_NATIVE_GATE,      /* an int8 factor multiplies each channel of an int8 image (int8/gate.c) */
+  LACI_NATIVE_MOVE,      /* bytes of int8 values are moved to another one (int8/move.c) */
   LACI_NATIVE_N_KINDS,
 } laci_native_kind;
 
@@ -80,7 +101,8 @@ typedef struct laci_native_layer {
                 1x1 convolution over one image of one line, whose pixels are the rows of the left
                 matrix */
   laci_native_kind kind;
-  laci_native_int8_data *int8; /* the data of an int8 layer; NULL: the layer is f32 or bf16 */
+  laci_native_int8_data *int8;  /* the data of an int8 layer; NULL: the layer is f32 or bf16 */
+  const laci_native_move *move; /* what a move moves; NULL: the layer is none */
   laci_sparse_window window;
   int64_t n_images;
   int input, output, residual; /* indices of the values that the layer reads (input), writes
@@ -122,6 +144,7 @@ typedef struct laci_native_layer {
  * residual -1: none. */
 typedef struct laci_native_tensors {
   int x, bias, residual, y;
+  const int *sources; /* [n_sources] tensors of a move, of which x is the first; NULL: no move */
 } laci_native_tensors;
 
 /** The native layout of a value. A residual has the layout of the result to which it is added: the
@@ -166,6 +189,21 @@ struct laci_native_net {
 /** Returns the value whose factors a gate reads; -1: the layer is no gate. */
 static inline int laci_native_gate_value(const laci_native_layer *layer) {
   return layer->kind == LACI_NATIVE_GATE ? layer->int8->gate_value : -1;
+}
+
+/** Returns how many values laci_native_nth_value lists. */
+static inline int laci_native_n_values(const laci_native_layer *layer) {
+  enum { WITHOUT_MOVES = 4 };
+  return WITHOUT_MOVES + (layer->move ? layer->move->n_sources - 1 : 0);
+}
+
+/** Returns one of the values that the layer writes or reads: 0 its output, 1 its input, 2 the
+ * residual, 3 the factors of a gate, and then the other sources of a move. -1: it has none. */
+static inline int laci_native_nth_value(const laci_native_layer *layer, int at) {
+  enum { FIRST_SOURCE = 3 };
+  const int values[] = {layer->output, layer->input, layer->residual,
+                        laci_native_gate_value(layer)};
+  return at <= FIRST_SOURCE ? values[at] : layer->move->values[at - FIRST_SOURCE];
 }
 
 /** Is each result of the layer computed from the value at the same place of its input, in the same

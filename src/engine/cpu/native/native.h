@@ -56,6 +56,9 @@ void laci_native_destroy_layers(laci_net *net);
  * sums. */
 laci_lower_supports laci_can_lower_native;
 laci_lower_function laci_lower_native;
+/** Lowers the chosen move of bytes that computes the value, an output of a node; false: there is
+ * none. */
+bool laci_native_lower_output(laci_net *net, int value);
 /** The implementation of the gradients of such layers' weights, in training under masks. */
 laci_lower_supports laci_can_lower_native_gradient;
 laci_lower_function laci_lower_native_gradient;

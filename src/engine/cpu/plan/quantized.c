@@ -1,17 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Follows a value back to the quantization whose results its elements are. */
 #include "engine/cpu/plan/quantized.h"
+
+#include <string.h>
+
 #include "graph/op.h"
 #include "graph/ops.h"
+
+/** Does a Pad add elements of its input, or zeros? */
+static bool pads_with_elements_or_zeros(const laci_node *node) {
+  const bool inputs = node->version >= 11 || node->version == 0;
+  if (strcmp(laci_node_text(node, "mode", "constant"), "constant") != 0) return true;
+  return inputs ? !laci_plan_has_input(node, 2) : laci_node_float(node, "value", 0) == 0;
+}
+
+/** Are all results of a Resize or Upsample elements of its input? */
+static bool is_resize_to_nearest(const laci_node *node) {
+  const char *where = laci_node_text(node, "coordinate_transformation_mode", "");
+  return strcmp(laci_node_text(node, "mode", "nearest"), "nearest") == 0 &&
+         strcmp(where, "tf_crop_and_resize") != 0;
+}
 
 /** Are all results of the node elements of its first input, or zeros? */
 static bool selects_input_elements(const laci_cpu_plan *plan, const laci_node *node) {
   if (node->op == &laci_op_max_pool) return !laci_plan_window_may_be_all_padding(plan, node);
+  if (node->op == &laci_op_pad) return pads_with_elements_or_zeros(node);
+  if (node->op == &laci_op_resize || node->op == &laci_op_upsample)
+    return is_resize_to_nearest(node);
   if (node->op == &laci_op_relu || node->op == &laci_op_depth_to_space ||
       node->op == &laci_op_space_to_depth)
     return true;
-  return node->op && node->op->moves_data && node->op != &laci_op_pad &&
-         node->op != &laci_op_constant_of_shape;
+  return node->op && node->op->moves_data && node->op != &laci_op_constant_of_shape;
 }
 
 /** Returns the fused node that computes the value and is its last node; NULL: there is none. */

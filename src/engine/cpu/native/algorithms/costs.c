@@ -26,7 +26,8 @@ bool laci_vector_kernel_is_faster(const laci_net *net, double kept) {
 }
 
 bool laci_cost_is_memory_bound(const laci_native_layer *layer) {
-  return layer->kind == LACI_NATIVE_POOL || laci_native_is_elementwise(layer);
+  return layer->kind == LACI_NATIVE_POOL || layer->kind == LACI_NATIVE_MOVE ||
+         laci_native_is_elementwise(layer);
 }
 
 double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer) {
@@ -38,6 +39,10 @@ double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *l
 double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer) {
   const laci_cost_figures *c = find_section_figures(net, LACI_COSTS_f32);
   if (!layer->int8) return laci_cost_n_results(layer) * c->pool;
+  if (layer->kind == LACI_NATIVE_MOVE)
+    return layer->move->is_view
+               ? 0
+               : laci_cost_n_results(layer) * laci_cost_figures_of(net, NULL)->reorder;
   if (layer->kind == LACI_NATIVE_TABLE) return laci_cost_n_results(layer) * c->light;
   return laci_cost_n_results(layer) * (c->light + laci_cost_figures_of(net, NULL)->reorder);
 }

@@ -2,6 +2,7 @@
  * A chosen layer as a step of the net: operands and result in their native layouts, and the
  * algorithm that computes it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/cpu/native/native.h"
 #include "engine/cpu/native/layout/layout.h"
@@ -40,14 +41,20 @@ static const char *describe_nodes(laci_net *net, const laci_native_layer *layer)
 }
 
 static void add_native_step(laci_net *net, laci_native_layer_step *s) {
-  enum { SCRATCH = 4 };
+  enum { SCRATCH = 4, ALWAYS = 6 }; /* ALWAYS: number of tensors that every step has */
   const laci_fused *fused = s->layer->fused;
   s->tensors = laci_native_make_layer_tensors(net, s->layer);
   if (s->scratch_bytes > 0) s->scratch = laci_net_scratch_new(net, s->scratch_bytes);
   const laci_native_tensors *t = &s->tensors;
-  laci_net_step *step =
-      laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node], run_native_step, 6,
-                             (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y});
+  const laci_native_move *move = s->layer->move;
+  const int n_more = t->sources ? move->n_sources - 1 : 0;
+  int *tensors = laci_plan_alloc(&net->plan, (size_t)n_more + ALWAYS, sizeof *tensors);
+  if (!tensors) return;
+  memcpy(tensors, (int[]){t->x, t->bias, t->residual, s->weights, s->scratch, t->y},
+         ALWAYS * sizeof *tensors);
+  for (int at = 0; at < n_more; at++) tensors[ALWAYS + at] = t->sources[1 + at];
+  laci_net_step *step = laci_net_step_add_code(net, &net->plan.graph->nodes[fused->node],
+                                               run_native_step, ALWAYS + n_more, tensors);
   if (!step) return;
   laci_net_step_mark_scratch(step, SCRATCH);
   step->what = describe_nodes(net, s->layer);
@@ -56,7 +63,7 @@ static void add_native_step(laci_net *net, laci_native_layer_step *s) {
   step->context = s;
   step->shown = t->y;
   step->flops = s->flops;
-  laci_net_bind_value(net, s->layer->last->output, t->y);
+  laci_net_bind_value(net, move ? move->result : s->layer->last->output, t->y);
 }
 
 bool laci_native_is_chosen_layer(const laci_net *net, const laci_fused *fused) {
@@ -77,14 +84,29 @@ bool laci_can_lower_native(laci_net *net, const laci_fused *fused, const char **
   return laci_native_is_chosen_layer(net, fused);
 }
 
-void laci_lower_native(laci_net *net, const laci_fused *fused) {
-  const laci_native_layer *layer = laci_native_chosen_layer(net, fused);
-  if (layer->last->node != fused->node) return; /* computed together with its last node */
+static void lower_layer(laci_net *net, const laci_native_layer *layer) {
   laci_native_layer_step *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
   if (!s) return;
   *s = describe_native_step(net, layer);
   s->algorithm->make(net, s);
   if (!net->plan.status) add_native_step(net, s);
+}
+
+void laci_lower_native(laci_net *net, const laci_fused *fused) {
+  const laci_native_layer *layer = laci_native_chosen_layer(net, fused);
+  /* a layer of several nodes is computed together with its last node */
+  if (layer->last->node == fused->node) lower_layer(net, layer);
+}
+
+bool laci_native_lower_output(laci_net *net, int value) {
+  const laci_native_net *native = net->native;
+  for (int at = 0; native && at < native->n_layers; at++) {
+    const laci_native_layer *layer = &native->layers[at];
+    if (!layer->chosen || !layer->move || layer->move->result != value) continue;
+    lower_layer(net, layer);
+    return true;
+  }
+  return false;
 }
 
 laci_sparse_operands laci_native_layer_step_operands(const laci_net *net,

@@ -91,10 +91,11 @@ static double compute_total_cost(choice *c) {
     node_value *output = find_stored_value(c, layer->output);
     output->written = true;
     output->written_as_bytes = layer->int8 && layer->int8->y;
-    count_value_read(c, layer->input, layer->reading == LACI_NATIVE_AS_STORED);
-    if (layer->residual >= 0) count_value_read(c, layer->residual, true);
-    const int gate = laci_native_gate_value(layer);
-    if (gate >= 0) count_value_read(c, gate, true);
+    for (int v = 1; v < laci_native_n_values(layer); v++) {
+      const int value = laci_native_nth_value(layer, v);
+      const bool as_stored = v > 1 || layer->reading == LACI_NATIVE_AS_STORED;
+      if (value >= 0) count_value_read(c, value, as_stored);
+    }
   }
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
     sum += reorder_cost(c, v) + quantization_cost(c, v);
@@ -192,15 +193,14 @@ static void find_value_sizes_and_producers(choice *c) {
   }
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
-    const int values[] = {layer->input, layer->output, layer->residual,
-                          laci_native_gate_value(layer)};
     if (layer->rows) c->values[layer->input].norm = false;
-    for (int v = 0; v < 4; v++) {
-      if (values[v] < 0) continue;
-      const laci_shape *shape = laci_plan_shape(plan, values[v]);
-      c->values[values[v]].floats = (double)laci_shape_count(shape);
-      c->values[values[v]].images = laci_native_has_image_lanes(layer->n_images);
-      c->values[values[v]].quantized = is_quantized_and_dequantized(plan, values[v]);
+    for (int v = 0; v < laci_native_n_values(layer); v++) {
+      const int value = laci_native_nth_value(layer, v);
+      if (value < 0) continue;
+      const laci_shape *shape = laci_plan_shape(plan, value);
+      c->values[value].floats = (double)laci_shape_count(shape);
+      c->values[value].images = laci_native_has_image_lanes(layer->n_images);
+      c->values[value].quantized = is_quantized_and_dequantized(plan, value);
     }
   }
 }

@@ -55,6 +55,17 @@ bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_na
 bool laci_native_find_int8_average_pool(laci_net *net, const laci_fused *fused,
                                         laci_native_layer *layer);
 
+/** Is the value stored as a matrix of rows? It is if it was computed from a matrix product, and not
+ * from images of a convolution. */
+bool laci_native_is_matrix_of_rows(const laci_cpu_plan *plan, int value);
+
+/* ---- find_moves.c ---- */
+
+/** Is the node's output `port` made of elements of int8 values that are moved along axes, and
+ * quantized? If so, describes that in *layer. */
+bool laci_native_find_int8_move(laci_net *net, const laci_fused *fused, int port,
+                                laci_native_layer *layer);
+
 /* ---- Functions that find layers, in other folders ---- */
 
 /** Returns the value that stands for `value`. If several DequantizeLinear nodes read one int8

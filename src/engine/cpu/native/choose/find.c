@@ -143,13 +143,13 @@ static bool find_weighted_layer(laci_net *net, const laci_fused *fused, bool byt
  * to one layer and images of a convolution to another. */
 static bool are_values_of_one_kind(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
-  const int values[] = {layer->input, layer->output, layer->residual,
-                        laci_native_gate_value(layer)};
-  for (int at = 0; at < 4; at++) {
-    if (values[at] >= 0 && kinds[values[at]] && kinds[values[at]] != kind) return false;
+  for (int at = 0; at < laci_native_n_values(layer); at++) {
+    const int value = laci_native_nth_value(layer, at);
+    if (value >= 0 && kinds[value] && kinds[value] != kind) return false;
   }
-  for (int at = 0; at < 4; at++) {
-    if (values[at] >= 0) kinds[values[at]] = kind;
+  for (int at = 0; at < laci_native_n_values(layer); at++) {
+    const int value = laci_native_nth_value(layer, at);
+    if (value >= 0) kinds[value] = kind;
   }
   return true;
 }
@@ -164,9 +164,29 @@ static int remove_pools(laci_native_layer *layers, int n) {
   return left;
 }
 
+/** Returns the number of layers that there can be: one for each output of a fused node. */
+static size_t count_results(const laci_cpu_plan *plan) {
+  size_t n = 0;
+  for (int t = 0; t < plan->n_scheduled; t++)
+    n += (size_t)plan->graph->nodes[plan->fused[plan->schedule[t].fused].node].n_outputs + 1;
+  return n;
+}
+
+/** Finds the layers that compute a fused node: several where each output is moved for itself (a
+ * Split). Returns their number. */
+static int find_layers_of_node(laci_net *net, const laci_fused *fused, bool bytes,
+                               laci_native_layer *layers) {
+  if (find_weighted_layer(net, fused, bytes, &layers[0])) return 1;
+  const int n_outputs = bytes ? net->plan.graph->nodes[fused->node].n_outputs : 0;
+  int n = 0;
+  for (int port = 0; port < n_outputs; port++)
+    n += laci_native_find_int8_move(net, fused, port, &layers[n]);
+  return n;
+}
+
 void laci_native_find_layers(laci_net *net) {
   laci_cpu_plan *plan = &net->plan;
-  laci_native_layer *layers = laci_plan_alloc(plan, (size_t)plan->n_scheduled, sizeof *layers);
+  laci_native_layer *layers = laci_plan_alloc(plan, count_results(plan), sizeof *layers);
   laci_native_net *native = laci_plan_alloc(plan, 1, sizeof *native);
   uint8_t *kinds = laci_plan_alloc(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_for_int8(isa);
@@ -176,15 +196,18 @@ void laci_native_find_layers(laci_net *net) {
   if (!layers || !native || !kinds) return;
   for (int t = 0; t < plan->n_scheduled; t++) {
     const laci_scheduled *scheduled = &plan->schedule[t];
-    if (scheduled->recomputed ||
-        !find_weighted_layer(net, &plan->fused[scheduled->fused], bytes, &layers[n]))
-      continue;
-    if (!are_values_of_one_kind(kinds, &layers[n])) continue;
-    layers[n].last = layers[n].fused;
-    layers[n].algorithm = laci_algorithm_default_of_kind(layers[n].kind);
-    trained = trained || layers[n].mask;
-    n_neighbours += layers[n].kind != LACI_NATIVE_PRODUCT;
-    n++;
+    if (scheduled->recomputed) continue;
+    const int first = n;
+    const int found = find_layers_of_node(net, &plan->fused[scheduled->fused], bytes, &layers[n]);
+    for (int at = first; at < first + found; at++) {
+      if (!are_values_of_one_kind(kinds, &layers[at])) continue;
+      layers[n] = layers[at];
+      layers[n].last = layers[n].fused;
+      layers[n].algorithm = laci_algorithm_default_of_kind(layers[n].kind);
+      trained = trained || layers[n].mask;
+      n_neighbours += layers[n].kind != LACI_NATIVE_PRODUCT;
+      n++;
+    }
   }
   if (n == 0 || (n == n_neighbours && !may_find_slower_layers(net))) return;
   if (trained) n = remove_pools(layers, n);

@@ -2,6 +2,7 @@
  * Finds the layers that may be between native products: pools, and in int8 networks sums and
  * averages and functions of int8 values. */
 #include "engine/cpu/onednn/pool.h"
+#include "engine/cpu/plan/moves.h"
 #include "engine/cpu/plan/quantized.h"
 #include "graph/ops.h"
 #include "kernel/sparse/average_pool.h"
@@ -24,6 +25,7 @@ static int find_elementwise_source(const laci_cpu_plan *plan, int value) {
   const laci_node *node = &plan->graph->nodes[producer];
   if (fused->pattern == LACI_PATTERN_QUANTIZE || fused->pattern == LACI_PATTERN_TABLE)
     return fused->reads[0];
+  if (laci_plan_is_move(node)) return node->inputs[0];
   for (size_t at = 0; at < sizeof elementwise / sizeof *elementwise; at++) {
     if (node->op == elementwise[at])
       return node->inputs[laci_plan_is_constant(plan, node->inputs[0]) ? 1 : 0];
@@ -31,9 +33,7 @@ static int find_elementwise_source(const laci_cpu_plan *plan, int value) {
   return -1;
 }
 
-/** Is the value stored as a matrix of rows? It is if it was computed from a matrix product, and not
- * from images of a convolution. */
-static bool is_matrix_of_rows(const laci_cpu_plan *plan, int value) {
+bool laci_native_is_matrix_of_rows(const laci_cpu_plan *plan, int value) {
   for (int from = value; from >= 0; from = find_elementwise_source(plan, from)) value = from;
   const int node = plan->graph->values[value].producer;
   const laci_op *op = node < 0 ? NULL : plan->graph->nodes[node].op;
@@ -59,7 +59,7 @@ bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_nati
   if (node->op != &laci_op_add || !after || fused->scale || fused->shift) return false;
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
   const laci_fake_quantized *in[2];
-  const bool rows = shape->rank < 4 && is_matrix_of_rows(plan, fused->output);
+  const bool rows = shape->rank < 4 && laci_native_is_matrix_of_rows(plan, fused->output);
   if (rows ? shape->rank < 2 : shape->rank != 4) return false;
   for (int at = 0; at < 2; at++) {
     in[at] = laci_plan_quantization_of(plan, node->inputs[at]);
@@ -128,7 +128,7 @@ bool laci_native_find_int8_table(laci_net *net, const laci_fused *fused, laci_na
   const laci_table_pattern *table = fused->details;
   if (fused->pattern != LACI_PATTERN_TABLE || !table->to || plan->bf16) return false;
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
-  const bool rows = is_matrix_of_rows(plan, fused->reads[0]);
+  const bool rows = laci_native_is_matrix_of_rows(plan, fused->reads[0]);
   if (rows ? shape->rank < 2 : shape->rank != 3 && shape->rank != 4) return false;
   *layer = (laci_native_layer){.fused = fused,
                                .rows = rows,
@@ -198,7 +198,7 @@ bool laci_native_find_int8_shift(laci_net *net, const laci_fused *fused, laci_na
   const laci_fake_quantized *from = laci_plan_quantization_of(plan, x);
   const laci_fused *after = laci_native_quantization_after(plan, fused->output);
   const laci_shape *shape = laci_plan_shape(plan, fused->output);
-  if (!from || !after || !is_matrix_of_rows(plan, x) || shape->rank < 2) return false;
+  if (!from || !after || !laci_native_is_matrix_of_rows(plan, x) || shape->rank < 2) return false;
   const int64_t last = shape->dims[shape->rank - 1];
   if (!laci_shape_equal(laci_plan_shape(plan, x), shape) ||
       !laci_plan_is_vector_of_last_axis(plan, node->inputs[constant], last))

@@ -11,7 +11,7 @@
 static const char *const kinds[] = {
     [LACI_NATIVE_PRODUCT] = "conv", [LACI_NATIVE_DEPTHWISE] = "conv", [LACI_NATIVE_SUM] = "sum",
     [LACI_NATIVE_POOL] = "pool",    [LACI_NATIVE_TABLE] = "table",    [LACI_NATIVE_SHIFT] = "shift",
-    [LACI_NATIVE_GATE] = "gate"};
+    [LACI_NATIVE_GATE] = "gate",    [LACI_NATIVE_MOVE] = "move"};
 
 void laci_native_layer_name(const laci_net *net, const laci_native_layer *layer,
                             laci_algorithm_id id, char name[LACI_NATIVE_NAME]) {

@@ -32,7 +32,7 @@ typedef struct stride_of_size {
 } stride_of_size;
 
 typedef struct row_table {
-  stride_of_size *list; /* row strides of all image sizes: at most three for each layer */
+  stride_of_size *list; /* row strides of all image sizes: at most one for each value of a layer */
   int n;
 } row_table;
 
@@ -67,7 +67,8 @@ static int64_t phase_row_stride(const laci_net *net, const laci_native_layer *la
 
 /** Does the layer read the border of its input as if it were pixels? */
 static bool needs_border_as_pixels(const laci_native_layer *layer) {
-  return layer->reading == LACI_NATIVE_AS_STORED && layer->kind != LACI_NATIVE_POOL;
+  return layer->reading == LACI_NATIVE_AS_STORED && layer->kind != LACI_NATIVE_POOL &&
+         layer->kind != LACI_NATIVE_MOVE;
 }
 
 static void widen_row_stride(const laci_net *net, row_table *table,
@@ -132,6 +133,15 @@ static void widen_border(laci_sparse_border *border, const laci_sparse_border *b
   border->right = larger_of(border->right, b->right);
 }
 
+/** Records that an int8 layer reads the value as it is stored. */
+static void record_int8_read(laci_net *net, int value, bool rows, bool is_chw) {
+  laci_native_value_layout *layout = find_joined_layout(net, value);
+  net->native->layouts[value].read_as_int8 = true;
+  layout->used = true;
+  layout->rows = rows;
+  layout->is_chw = layout->is_chw || is_chw;
+}
+
 /** Records how the layer uses its values. int8x4 values are made in the layout of the floats, even
  * for a strided window, which then reads a reordered copy. */
 static void record_value_uses(laci_net *net, const laci_native_layer *layer) {
@@ -147,10 +157,11 @@ static void record_value_uses(laci_net *net, const laci_native_layer *layer) {
     in->rows = layer->rows;
   }
   const int gate = laci_native_gate_value(layer);
-  if (gate >= 0) {
-    net->native->layouts[gate].read_as_int8 = true;
-    find_joined_layout(net, gate)->used = true;
-  }
+  if (gate >= 0) record_int8_read(net, gate, layer->rows, false);
+  const laci_native_move *move = layer->move;
+  for (int at = 0; move && at < move->n_sources; at++)
+    record_int8_read(net, move->values[at], layer->rows, move->moves_pixels);
+  if (move && move->moves_pixels) out->is_chw = true;
   in->is_chw = in->is_chw || layer->kind == LACI_NATIVE_POOL; /* a pool reads rows of one channel */
   if (!needs_border_as_pixels(layer)) return;
   const laci_sparse_border b = find_input_border(net, layer);
@@ -217,8 +228,10 @@ static void mark_int8_matrices_of_same_rows(laci_net *net) {
 void laci_native_assign_layouts(laci_net *net) {
   laci_native_net *native = net->native;
   laci_native_value_layout *layouts = native->layouts;
-  row_table table = {
-      .list = laci_plan_alloc(&net->plan, (size_t)native->n_layers * 3, sizeof *table.list)};
+  size_t n_values = 0; /* limit of the number of image sizes */
+  for (int at = 0; at < native->n_layers; at++)
+    n_values += (size_t)laci_native_n_values(&native->layers[at]);
+  row_table table = {.list = laci_plan_alloc(&net->plan, n_values, sizeof *table.list)};
   if (!table.list) return;
   for (int v = 0; v < net->plan.graph->n_values; v++)
     layouts[v] = (laci_native_value_layout){.same_as = v};

@@ -123,6 +123,18 @@ static bool reads_residual_in_windows(const laci_net *net, const laci_native_lay
   return net->tensors[t->x].buffer == net->tensors[t->residual].buffer;
 }
 
+/** Returns the tensors of a move's sources, the first of which is x; NULL: no memory. */
+static const int *read_sources(laci_net *net, const laci_native_layer *layer, int x) {
+  const laci_native_move *move = layer->move;
+  int *tensors = laci_plan_alloc(&net->plan, (size_t)move->n_sources, sizeof *tensors);
+  for (int at = 0; at < move->n_sources && tensors; at++) {
+    const laci_native_layout in =
+        laci_native_layout_of_value(net, move->values[at], move->units[at]);
+    tensors[at] = at == 0 ? x : laci_native_read_in_layout(net, move->values[at], &in);
+  }
+  return tensors;
+}
+
 laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_native_layer *layer) {
   const laci_native_int8_data *int8 = layer->int8;
   laci_native_layout out = laci_native_layout_of_value(net, layer->output, int8 ? int8->y : NULL);
@@ -137,6 +149,7 @@ laci_native_tensors laci_native_make_layer_tensors(laci_net *net, const laci_nat
     const laci_native_layout gates = laci_native_layout_of_value(net, int8->gate_value, int8->gate);
     t.residual = laci_native_read_in_layout(net, int8->gate_value, &gates);
   }
+  if (layer->move) t.sources = read_sources(net, layer, t.x);
   int over = layer->residual_last || reads_residual_in_windows(net, layer, &t) ? -1 : t.residual;
   if (laci_native_is_elementwise(layer) && layer->kind != LACI_NATIVE_SUM) over = t.x;
   t.y = laci_native_tensor_new(net, laci_plan_shape(&net->plan, layer->output), &out, over);

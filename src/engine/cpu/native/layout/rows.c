@@ -44,8 +44,10 @@ void laci_native_mark_images(const laci_net *net, bool chosen_alone, bool *image
   for (int at = 0; at < native->n_layers; at++) {
     const laci_native_layer *layer = &native->layers[at];
     if (layer->rows || (chosen_alone && !layer->chosen)) continue;
-    images[layer->input] = images[layer->output] = true;
-    if (layer->residual >= 0) images[layer->residual] = true;
+    for (int v = 0; v < laci_native_n_values(layer); v++) {
+      const int value = laci_native_nth_value(layer, v);
+      if (value >= 0) images[value] = true;
+    }
   }
 }
 
