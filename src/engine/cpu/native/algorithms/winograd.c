@@ -195,11 +195,11 @@ static double winograd4_cost(const laci_net *net, const laci_native_layer *layer
                points = (double)laci_winograd4_n_points(g);
   const double weights = points * sources * (double)g->channels_out;
   const double channels = sources + (double)g->channels_out;
-  const bool own = g->stride_w > 1; /* for strided windows, each thread computes blocks of its
-                                       own */
-  const bool far = each == VECTOR && !own && points * lanes * channels > c->tiles_held;
-  return weights * (lanes / c->winograd + c->transformed) +
-         lanes * channels * (far ? c->tile_far : c->tile) + c->parts;
+  /* for strided windows, each thread computes blocks of its own, which caches hold */
+  const bool strided = g->stride_w > 1;
+  const bool far = each == VECTOR && points * lanes * channels > c->tiles_held;
+  const double tile = strided ? c->tile_strided : far ? c->tile_far : c->tile;
+  return weights * (lanes / c->winograd + c->transformed) + lanes * channels * tile + c->parts;
 }
 
 static double bytes_of_weights(const laci_net *net, const laci_native_layer *layer) {
