@@ -26,6 +26,7 @@ typedef struct trial {
   laci_byte_move m;
   laci_byte_part parts[MOST_PARTS];
   int32_t lists[MOST_PARTS][3][MOST];
+  laci_byte_run runs[MOST_PARTS][MOST];
   uint8_t tables[MOST_PARTS][LACI_N_BYTES];
   int64_t h[MOST_PARTS], channels[MOST_PARTS]; /* sizes of the operands */
   uint32_t *x[MOST_PARTS];
@@ -93,7 +94,6 @@ static void make_parts(dice *d, trial *t, laci_memory_format format, int64_t str
     fill_list(d, t->lists[at][2], t->m.w, w, alike ? 0 : below(d, 5));
     part->channels = t->lists[at][0];
     part->rows = t->lists[at][1];
-    part->columns = t->lists[at][2];
     for (int byte = 0; byte < LACI_N_BYTES; byte++)
       t->tables[at][byte] = (uint8_t)(byte == ZERO ? ZERO : byte * 7 + 3);
     part->table = below(d, 2) ? t->tables[at] : NULL;
@@ -121,6 +121,10 @@ static void make_trial(dice *d, trial *t) {
     share_list(d, t, axis, axis == 0 ? t->m.channels : axis == 1 ? t->m.h : t->m.w);
   }
   t->m.parts = t->parts;
+  for (int at = 0; at < t->m.n_parts; at++) {
+    t->parts[at].runs = t->runs[at];
+    t->parts[at].n_runs = laci_byte_move_find_runs(t->lists[at][2], t->m.w, t->runs[at]);
+  }
 }
 
 /* ---- Places ---- */
@@ -158,7 +162,7 @@ static uint8_t want_at(const trial *t, int64_t b, int64_t channel, const int64_t
                        int64_t lane) {
   for (int at = 0; at < t->m.n_parts && channel < t->m.channels; at++) {
     const laci_byte_part *p = &t->parts[at];
-    const int64_t from[] = {p->rows[pixel[0]], p->columns[pixel[1]]};
+    const int64_t from[] = {p->rows[pixel[0]], t->lists[at][2][pixel[1]]};
     if (p->channels[channel] < 0 || from[0] < 0 || from[1] < 0) continue;
     const uint8_t x = *place_at(&p->in, t->x[at], b, p->channels[channel], from, lane);
     return p->table ? p->table[x] : x;

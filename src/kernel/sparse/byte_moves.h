@@ -15,13 +15,21 @@
 #include "kernel/sparse/window.h"
 #include "kernel/variants.h"
 
-/** One part of a result. The lists have an entry for each channel, row and column of the result;
- * -1: the part does not have it. */
+/** Columns of the result, from `to` on, that have columns of an operand, from `from` on:
+ * y[to + i * to_step + k] = x[from + i * from_step] for i < n and k < repeat. */
+typedef struct laci_byte_run {
+  int32_t to, from, n, to_step, from_step, repeat;
+} laci_byte_run;
+
+/** One part of a result. The lists have an entry for each channel and row of the result; -1: the
+ * part does not have it. */
 typedef struct laci_byte_part {
   int x;                 /* number of the operand */
   laci_sparse_layout in; /* layout of the operand */
   int64_t width;         /* number of columns of the operand */
-  const int32_t *channels, *rows, *columns;
+  const int32_t *channels, *rows;
+  const laci_byte_run *runs; /* [n_runs] the columns */
+  int64_t n_runs;
   const uint8_t *table; /* [256] the byte that each byte becomes; NULL: the same byte */
 } laci_byte_part;
 
@@ -36,6 +44,10 @@ typedef struct laci_byte_move {
   uint8_t zero;                      /* the byte after the last channel of the last int8x4 */
   laci_table_look_up_bytes *look_up; /* looks up tables */
 } laci_byte_move;
+
+/** Finds the runs of a list of columns, [n], -1 where the part has none. Returns their number, and
+ * writes them unless runs is NULL. */
+int64_t laci_byte_move_find_runs(const int32_t *columns, int64_t n, laci_byte_run *runs);
 
 /** Returns the number of work items, which are independent of each other. An item is an int8x4
  * channel of an image block. */

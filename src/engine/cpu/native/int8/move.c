@@ -53,6 +53,15 @@ static const uint8_t *make_table(laci_net *net, const laci_fake_quantized *x,
   return table;
 }
 
+/** Sets the runs of columns of a part; false: no memory. */
+static bool set_runs(laci_net *net, const int32_t *columns, int64_t n, laci_byte_part *part) {
+  part->n_runs = laci_byte_move_find_runs(columns, n, NULL);
+  laci_byte_run *runs = laci_plan_alloc(&net->plan, (size_t)part->n_runs, sizeof *runs);
+  if (runs) (void)laci_byte_move_find_runs(columns, n, runs);
+  part->runs = runs;
+  return runs != NULL;
+}
+
 /** Sets the parts as the kernel reads them; false: no memory. */
 static bool set_parts(laci_net *net, const laci_native_layer *layer, laci_byte_part *parts) {
   const laci_native_move *move = layer->move;
@@ -68,9 +77,9 @@ static bool set_parts(laci_net *net, const laci_native_layer *layer, laci_byte_p
         .width = laci_native_size_in_layout(net, laci_plan_shape(&net->plan, value), &in).w,
         .channels = part->channels,
         .rows = part->rows,
-        .columns = part->columns,
         .table = same ? NULL : make_table(net, x, y)};
     if (!same && !parts[at].table) return false;
+    if (!set_runs(net, part->columns, layer->window.out_w, &parts[at])) return false;
   }
   return true;
 }
