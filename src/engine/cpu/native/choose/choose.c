@@ -25,6 +25,7 @@ typedef struct node_value {
   bool images;
   bool quantized;        /* the value is the result of a quantization */
   bool written_as_bytes; /* a chosen layer writes its bytes, so that no step quantizes it */
+  bool read_as_bytes;    /* a chosen layer reads its bytes */
   int stored_as; /* the value as which it is stored: itself, or a matrix with the same rows */
   int n_uses;    /* number of reads of it, and of the values that are stored as it */
   int n_read;    /* number of those reads that chosen layers do */
@@ -41,10 +42,11 @@ static node_value *find_stored_value(choice *c, int value) {
   return &c->values[c->values[value].stored_as];
 }
 
-static void count_value_read(choice *c, int value, bool read_as_stored) {
+static void count_value_read(choice *c, int value, bool read_as_stored, bool as_bytes) {
   node_value *v = find_stored_value(c, value);
   v->n_read++;
   v->read_as_stored = v->read_as_stored || read_as_stored;
+  v->read_as_bytes = v->read_as_bytes || as_bytes;
 }
 
 /** Returns the cost of a reordered copy of the layer's input that only this layer reads; 0: it
@@ -60,10 +62,13 @@ static double private_copy_cost(const choice *c, const laci_native_layer *layer)
          c->costs.reorder * (layer->reading == LACI_NATIVE_SUBSAMPLED ? one_lane : floats);
 }
 
-/** Returns the cost of the step that quantizes the value, if there is one. */
+/** Returns the cost of the step that quantizes the value, or makes floats of its bytes for others;
+ * 0: there is none. */
 static double quantization_cost(const choice *c, int value) {
   const node_value *v = &c->values[value];
-  return v->quantized && !v->written_as_bytes ? v->floats * c->costs.quantization : 0;
+  const bool becomes_bytes = (v->quantized || v->read_as_bytes) && !v->written_as_bytes;
+  const bool becomes_floats = v->written_as_bytes && v->n_uses > v->n_read;
+  return becomes_bytes || becomes_floats ? v->floats * c->costs.quantization : 0;
 }
 
 static double reorder_cost(const choice *c, int value) {
@@ -77,10 +82,12 @@ static double reorder_cost(const choice *c, int value) {
 }
 
 static double compute_total_cost(choice *c) {
+  enum { RESIDUAL = 2 }; /* number of the residual among a layer's values */
   const laci_native_net *native = c->net->native;
   double sum = 0;
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
-    c->values[v].written = c->values[v].written_as_bytes = c->values[v].read_as_stored = false;
+    c->values[v].written = c->values[v].written_as_bytes = false;
+    c->values[v].read_as_stored = c->values[v].read_as_bytes = false;
     c->values[v].n_read = 0;
   }
   for (int at = 0; at < native->n_layers; at++) {
@@ -94,7 +101,8 @@ static double compute_total_cost(choice *c) {
     for (int v = 1; v < laci_native_n_values(layer); v++) {
       const int value = laci_native_nth_value(layer, v);
       const bool as_stored = v > 1 || layer->reading == LACI_NATIVE_AS_STORED;
-      if (value >= 0) count_value_read(c, value, as_stored);
+      const bool as_bytes = layer->int8 && (v != RESIDUAL || layer->int8->residual);
+      if (value >= 0) count_value_read(c, value, as_stored, as_bytes);
     }
   }
   for (int v = 0; v < c->net->plan.graph->n_values; v++) {
@@ -236,7 +244,8 @@ static void find_stored_values(choice *c) {
   for (int at = 0; at < plan->n_scheduled; at++) {
     const int value = plan->fused[plan->schedule[at].fused].output;
     const int same = laci_native_find_same_rows(plan, value);
-    if (same < 0 || images[value] || images[same]) continue;
+    const bool is_copy = same >= 0 && laci_native_canonical_value(plan, value) != value;
+    if (same < 0 || (!is_copy && (images[value] || images[same]))) continue;
     node_value *stored = find_stored_value(c, same);
     c->values[value].stored_as = c->values[same].stored_as;
     stored->n_uses += c->values[value].n_uses - 1;
