@@ -113,7 +113,9 @@ class Network:
         else:
             y = self.node("MaxPool", [value], kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
         size = [(n + 2 * pad - kernel) // stride + 1 for n in (height, width)]
-        self.values.append(self.quantized(y, channels, *size, read[1:] if read and not average and rng.random() < .8 else None))
+        if not average and rng.random() < .2:
+            return self.keep(y, channels, *size, read)
+        return self.values.append(self.quantized(y, channels, *size, read[1:] if read and not average and rng.random() < .8 else None))
 
     def ints(self, *numbers):
         return self.constant(np.array(numbers, np.int64))

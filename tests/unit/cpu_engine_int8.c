@@ -225,7 +225,12 @@ static const int8_net nets[] = {
          "f", "p", "ss", "zs") "y = Conv(f, v)\n",
      2, 0},
     {"a pool into floats",
-     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "y = MaxPool(e) kernel_shape=2,2\n", 1, 0},
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "y = MaxPool(e) kernel_shape=2,2\n", 1, 1},
+    {"a pool whose result is not quantized again",
+     "a = Conv(d, v)\n" BYTES(
+         "e", "a", "sy",
+         "zy") "p = MaxPool(e) kernel_shape=2,2\nb = Conv(p, v)\nt = Tanh(p)\ny = Sub(b, t)\n",
+     2, 1},
 /* Moves of bytes. */
 #define TWO                                                                                      \
   "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "b = Conv(d, u) pads=1,1,1,1\n" BYTES("f", "b", \

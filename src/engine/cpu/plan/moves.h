@@ -27,8 +27,8 @@ typedef struct laci_moves {
   bool is_view; /* dense kernels read the result where the operand is stored */
 } laci_moves;
 
-/** Finds which elements the output `port` of a node has. False: the node does not move elements like
- * this, its indices are not constant, or there is no memory, which is recorded in the plan. */
+/** Finds which elements the output `port` of a node has. False: the node does not move elements in
+ * this form, its indices are not constant, or there is no memory, which is recorded in the plan. */
 bool laci_plan_find_moves(laci_cpu_plan *plan, const laci_node *node, int port, laci_moves *moves);
 /** Is it an operator that laci_plan_find_moves may know, which computes no new elements? */
 bool laci_plan_is_move(const laci_node *node);

@@ -37,8 +37,12 @@ bool laci_native_describe_product(laci_net *net, const laci_fused *fused, laci_n
 bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
 /** Is the node a MaxPool of floats, with nothing fused after it? If so, describes it in *layer. */
 bool laci_native_find_max_pool(laci_net *net, const laci_fused *fused, laci_native_layer *layer);
-/** Is the node a MaxPool of an int8 value, whose result is int8 with the same scale and zero point?
- * If so, describes it in *layer. */
+/** Returns the quantization of a node's result `value`: that after it, or else that of its
+ * operands, whose elements it has. Sets *output to the value that has it. NULL: there is none. */
+const laci_fake_quantized *laci_native_quantized_result(const laci_cpu_plan *plan, int value,
+                                                        int *output);
+/** Is the node a MaxPool of an int8 value, whose result is not quantized with another scale or zero
+ * point? If so, describes it in *layer. */
 bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
                                     laci_native_layer *layer);
 

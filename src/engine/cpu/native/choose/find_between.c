@@ -84,6 +84,13 @@ bool laci_native_find_int8_sum(laci_net *net, const laci_fused *fused, laci_nati
   return true;
 }
 
+const laci_fake_quantized *laci_native_quantized_result(const laci_cpu_plan *plan, int value,
+                                                        int *output) {
+  const laci_fused *after = laci_native_quantization_after(plan, value);
+  *output = laci_native_canonical_value(plan, after ? after->output : value);
+  return after ? after->details : laci_plan_quantization_of(plan, value);
+}
+
 /** Is the node a MaxPool of floats, with nothing fused after it? If so, describes it in *layer. */
 static bool find_max_pool(const laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const laci_cpu_plan *plan = &net->plan;
@@ -111,15 +118,15 @@ bool laci_native_find_max_pool(laci_net *net, const laci_fused *fused, laci_nati
 bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
                                     laci_native_layer *layer) {
   if (!find_max_pool(net, fused, layer)) return false;
-  const laci_fused *after = laci_native_quantization_after(&net->plan, fused->output);
+  const laci_cpu_plan *plan = &net->plan;
+  const laci_fake_quantized *y = laci_native_quantized_result(plan, fused->output, &layer->output);
   const laci_fake_quantized *x =
-      laci_plan_quantization_of(&net->plan, net->plan.graph->nodes[fused->node].inputs[0]);
-  if (!after || !x || !laci_plan_has_same_units(x, after->details)) return false;
-  layer->output = laci_native_canonical_value(&net->plan, after->output);
+      laci_plan_quantization_of(plan, plan->graph->nodes[fused->node].inputs[0]);
+  if (!y || !x || !laci_plan_has_same_units(x, y)) return false;
   layer->window.values = LACI_SPARSE_S8;
   layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
   if (!layer->int8) return false;
-  *layer->int8 = (laci_native_int8_data){.x = x, .y = after->details};
+  *layer->int8 = (laci_native_int8_data){.x = x, .y = y};
   return true;
 }
 

@@ -75,16 +75,6 @@ static bool set_fill(const laci_moves *moves, const laci_fake_quantized *y, bool
   return move->is_filled || is_rounded || whole * y->scale == value;
 }
 
-/** Returns the quantization of the result `value`, and sets *output to the value that the layer
- * writes; NULL: the result is not quantized. */
-static const laci_fake_quantized *find_result(const laci_cpu_plan *plan, int value, int *output,
-                                              bool *is_rounded) {
-  const laci_fused *after = laci_native_quantization_after(plan, value);
-  *output = laci_native_canonical_value(plan, after ? after->output : value);
-  *is_rounded = after != NULL;
-  return after ? after->details : laci_plan_quantization_of(plan, value);
-}
-
 /* ---- The sources ---- */
 
 /** Sets the source of a part, a new one or one that another part has. False: it is not quantized,
@@ -168,10 +158,9 @@ bool laci_native_find_int8_move(laci_net *net, const laci_fused *fused, int port
   const laci_node *node = &plan->graph->nodes[fused->node];
   laci_moves moves;
   int output;
-  bool is_rounded;
   if (!may_be_int8_move(plan, fused, port)) return false;
   const int result = node->outputs[port];
-  const laci_fake_quantized *y = find_result(plan, result, &output, &is_rounded);
+  const laci_fake_quantized *y = laci_native_quantized_result(plan, result, &output);
   const moved_axes axes = {laci_native_is_matrix_of_rows(plan, node->inputs[0]),
                            laci_plan_shape(plan, result)};
   const int rank = axes.y->rank;
@@ -179,6 +168,7 @@ bool laci_native_find_int8_move(laci_net *net, const laci_fused *fused, int port
   if (!laci_plan_find_moves(plan, node, port, &moves)) return false;
   laci_native_move *move = describe_parts(plan, &moves, &axes);
   laci_native_int8_data *int8 = laci_plan_alloc(plan, 1, sizeof *int8);
+  const bool is_rounded = laci_native_quantization_after(plan, result) != NULL;
   if (!move || !int8 || !set_fill(&moves, y, is_rounded, move)) return false;
   const laci_shape *x = laci_plan_shape(plan, move->values[0]);
   const laci_sparse_size in = laci_native_value_size(net, x, axes.rows),
