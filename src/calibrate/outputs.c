@@ -21,6 +21,7 @@ typedef struct sums {
   laci_error_sums errors;
   int64_t n_answers, n_agree, n_labelled, n_right[NETWORKS], n_lost, n_won;
   laci_error_sums parts[LACI_MOST_PARTS];
+  double shifts[LACI_MOST_PARTS];
 } sums;
 
 /* Records whether the first network's inputs and outputs vary. If all samples or all outputs are
@@ -38,7 +39,7 @@ typedef struct totals {
   int n_shape_sets; /* number of shape sets that occur among the samples */
   bool inputs_vary, inside_varies, outputs_vary;
   int n_parts;
-  laci_output_part parts[LACI_MOST_PARTS]; /* the fields `sums` of these are not used */
+  laci_output_part parts[LACI_MOST_PARTS]; /* the fields `sums` and `shift` of these are not used */
 } totals;
 
 typedef struct comparison {
@@ -421,6 +422,7 @@ static void add_part_errors(const comparison *c, int output, const float *const 
     const laci_error_sums one = make_sums_of_unit(e[p], s[p]);
     laci_error_sums_add(&to->parts[parts->first + p], &one);
   }
+  to->shifts[parts->first] += laci_output_parts_sum_shifts(parts, y, unit * count, count);
 }
 
 static void add_unit_errors(const comparison *c, int worker, int64_t unit, sums *all) {
@@ -470,7 +472,10 @@ static void add_sums(sums *to, const sums *from) {
   for (int i = 0; i < NETWORKS; i++) to->n_right[i] += from->n_right[i];
   to->n_lost += from->n_lost;
   to->n_won += from->n_won;
-  for (int p = 0; p < LACI_MOST_PARTS; p++) laci_error_sums_add(&to->parts[p], &from->parts[p]);
+  for (int p = 0; p < LACI_MOST_PARTS; p++) {
+    laci_error_sums_add(&to->parts[p], &from->parts[p]);
+    to->shifts[p] += from->shifts[p];
+  }
 }
 
 /* Decides how outputs are cut into parts, from the first network's outputs for the batch of worker
@@ -590,6 +595,7 @@ lac_status laci_compare_outputs(const laci_weighted_graph *a, const laci_weighte
   for (int part = 0; part < t.n_parts; part++) {
     difference->parts[part] = t.parts[part];
     difference->parts[part].sums = all.parts[part];
+    difference->parts[part].shift = all.shifts[part];
   }
   return LAC_OK;
 }

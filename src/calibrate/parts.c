@@ -96,6 +96,7 @@ void laci_output_parts_decide(const laci_shape *shape, const float *x, laci_outp
   const bool has_rows = shape->rank > 1 && count > 0 && parts->row > 1;
   const row_kinds k = has_rows ? classify_rows(x, count / parts->row, parts->row) : (row_kinds){0};
   parts->answers = k.probabilities || k.logarithms;
+  parts->logarithms = k.logarithms && !k.probabilities;
   parts->unit_rows = k.unit && !parts->answers;
   if (!parts->answers && shape->rank > 2) split_by_scale(shape, x, parts);
   parts->n_parts = parts->is_small ? 2 : 1;
@@ -130,6 +131,24 @@ void laci_output_parts_add_errors(const laci_output_parts *parts, const float *c
   }
 }
 
+/* Returns the square of the Hellinger distance between two rows of n probabilities. */
+static double shift_of_row(const float *p, const float *q, int64_t n, bool logarithms) {
+  double common = 0;
+  for (int64_t j = 0; j < n; j++) {
+    const double a = (double)p[j], b = (double)q[j];
+    common += logarithms ? exp((a + b) / 2) : sqrt(fmax(a, 0) * fmax(b, 0));
+  }
+  return fmax(0, 1 - common);
+}
+
+double laci_output_parts_sum_shifts(const laci_output_parts *parts, const float *const y[2],
+                                    int64_t begin, int64_t n) {
+  double sum = 0;
+  for (int64_t at = begin; parts->answers && at < begin + n; at += parts->row)
+    sum += shift_of_row(y[0] + at, y[1] + at, parts->row, parts->logarithms);
+  return sum;
+}
+
 void laci_error_sums_add(laci_error_sums *to, const laci_error_sums *from) {
   to->n += from->n;
   to->e += from->e;
@@ -147,5 +166,15 @@ double laci_worst_part_error(const laci_output_difference *d) {
   double worst = d->n_parts > 0 ? 0 : d->relative;
   for (int p = 0; p < d->n_parts; p++)
     worst = fmax(worst, laci_error_sums_ratio(&d->parts[p].sums));
+  return worst;
+}
+
+double laci_worst_part_shift(const laci_output_difference *d) {
+  double worst = d->n_parts > 0 ? 0 : d->relative;
+  for (int p = 0; p < d->n_parts; p++) {
+    const laci_output_part *part = &d->parts[p];
+    const bool answers = part->kind == LACI_PART_ANSWERS && part->sums.s > 0;
+    worst = fmax(worst, answers ? part->shift / part->sums.s : laci_error_sums_ratio(&part->sums));
+  }
   return worst;
 }

@@ -15,6 +15,7 @@ typedef struct laci_output_parts {
   int first, n_parts;      /* first: index of the output's first part among the parts of all
                               outputs; n_parts: number of its parts; 0: it has none */
   bool answers;            /* rows along the last axis are probabilities */
+  bool logarithms;         /* the answers are logarithms of probabilities */
   bool unit_rows;          /* rows have the Euclidean norm 1, as embeddings have, and are no
                               probabilities */
   int64_t row;             /* number of elements of a row */
@@ -35,5 +36,9 @@ void laci_output_parts_clear(laci_output_parts *parts);
  * to one sample, or to one batch. */
 void laci_output_parts_add_errors(const laci_output_parts *parts, const float *const y[2],
                                   int64_t begin, int64_t n, double *e, double *s);
+/** Returns the sum of the shifts (laci_output_part) of these elements' rows; 0 if they are no
+ * answers. */
+double laci_output_parts_sum_shifts(const laci_output_parts *parts, const float *const y[2],
+                                    int64_t begin, int64_t n);
 
 #endif

@@ -114,6 +114,8 @@ typedef struct laci_output_part {
   int output; /* index of the output among the graph's outputs */
   laci_part_kind kind;
   laci_error_sums sums;
+  double shift; /* answers: sum over rows of 1 - sum_j sqrt(p_j q_j), for the probabilities p of a
+                   and q of b: 0 where they agree, 1 where they have nothing in common. Else 0 */
 } laci_output_part;
 
 enum { LACI_MOST_PARTS = 24 };
@@ -144,6 +146,9 @@ void laci_error_sums_add(laci_error_sums *to, const laci_error_sums *from);
 double laci_error_sums_ratio(const laci_error_sums *sums);
 /** Returns the largest relative error e / s of all parts; `relative` if there are no parts. */
 double laci_worst_part_error(const laci_output_difference *difference);
+/** As laci_worst_part_error, but answers count by how far their probabilities shift. This tells two
+ * networks apart that give the same answers on few samples. */
+double laci_worst_part_shift(const laci_output_difference *difference);
 
 /** A cache of a network's outputs on batches of samples, for later comparisons with that network on
  * the same samples. One thread at a time may use it. laci_output_cache_create returns NULL if

@@ -140,6 +140,7 @@ static void add_difference(laci_output_difference *to, const laci_output_differe
   for (int p = 0; p < from->n_parts; p++) {
     if (p >= to->n_parts) to->parts[p] = (laci_output_part){0};
     laci_error_sums_add(&to->parts[p].sums, &from->parts[p].sums);
+    to->parts[p].shift += from->parts[p].shift;
     to->parts[p].output = from->parts[p].output;
     to->parts[p].kind = from->parts[p].kind;
   }

@@ -100,6 +100,35 @@ static void rows_of_probabilities_are_answers(void **state) {
   }
 }
 
+/* Probabilities that move apart without another answer have a shift and no error. */
+static void probabilities_shift_before_answers_change(void **state) {
+  (void)state;
+  const float p[] = {0.9F, 0.1F, 0.2F, 0.8F}, q[] = {0.64F, 0.36F, 0.2F, 0.8F};
+  const double wanted = 1 - (sqrt(0.9 * 0.64) + sqrt(0.1 * 0.36));
+  const int64_t dims[] = {2, 2};
+  const laci_shape shape = laci_shape_of(2, dims);
+  for (int logarithms = 0; logarithms < 2; logarithms++) {
+    float x[4], y[4];
+    double e = 0, s = 0;
+    laci_output_parts parts = {0};
+    for (int j = 0; j < 4; j++) {
+      x[j] = logarithms ? logf(p[j]) : p[j];
+      y[j] = logarithms ? logf(q[j]) : q[j];
+    }
+    const float *const both[2] = {x, y}, *const same[2] = {x, x};
+    laci_output_parts_decide(&shape, x, &parts);
+    laci_output_parts_add_errors(&parts, both, 0, 4, &e, &s);
+    assert_true(e == 0 && s == 2);
+    assert_true(fabs(laci_output_parts_sum_shifts(&parts, both, 0, 4) - wanted) < 1e-6);
+    assert_true(laci_output_parts_sum_shifts(&parts, same, 0, 4) < 1e-6);
+    const laci_output_difference d = {
+        .n_parts = 1,
+        .parts = {{.kind = LACI_PART_ANSWERS, .sums = {.n = 2, .s = 2}, .shift = wanted}}};
+    assert_true(laci_worst_part_error(&d) == 0 && laci_worst_part_shift(&d) == wanted / 2);
+    laci_output_parts_clear(&parts);
+  }
+}
+
 /* ---- The loss ---- */
 
 static laci_error_sums sums_with(double ratio, int64_t n) {
@@ -130,6 +159,7 @@ static void the_worst_part_is_the_loss(void **state) {
     assert_int_equal(drop.measure, worst == 2 ? LACI_DROP_POSITIONS : LACI_DROP_OUTPUTS);
     assert_true(fabs(drop.found - 30) < 1e-9 && drop.most >= drop.found - 1e-9);
     assert_true(fabs(laci_worst_part_error(&d) - 0.3) < 1e-9);
+    assert_true(worst == 2 || fabs(laci_worst_part_shift(&d) - 0.3) < 1e-9);
   }
   /* answers of the first output are right, another output is lost */
   d.n_answers = d.n_agree = 100;
@@ -145,6 +175,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(boxes_and_scores_are_two_parts),
                                      cmocka_unit_test(numbers_of_one_scale_are_one_part),
                                      cmocka_unit_test(rows_of_probabilities_are_answers),
+                                     cmocka_unit_test(probabilities_shift_before_answers_change),
                                      cmocka_unit_test(the_worst_part_is_the_loss)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
