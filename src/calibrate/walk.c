@@ -137,7 +137,7 @@ static lac_status mask_by_magnitude(laci_walk_state *w, int layer, lac_error *er
   laci_mask_apply(&view, mask, bytes);
   w->out->masks[from->stored] = mask;
   w->out->weights[from->stored] = bytes;
-  w->pruned[from->stored] = bytes;
+  if (!w->options->each_alone) w->pruned[from->stored] = bytes;
   return LAC_OK;
 }
 
@@ -158,7 +158,7 @@ static lac_status prune_uncalibratable_layers(laci_walk_state *w, bool *is_prune
   lac_status st = LAC_OK;
   for (int l = 0; l < n_layers && !st; l++) {
     if (!is_layer_to_be_pruned(w, l)) continue;
-    is_pruned[w->analysis->layers[l].stored] = true;
+    is_pruned[w->analysis->layers[l].stored] = !w->options->each_alone;
     laci_matrix_layer *layer = &w->plan.layers[w->plan.n_layers];
     const char *reason = laci_matrix_layer_init(w->analysis, l, w->network, layer);
     w->plan.n_layers += !reason;
@@ -302,7 +302,7 @@ static lac_status fit_all_stops(laci_walk_state *w, lac_error *err) {
   if (!st && w->plan.n_stops > 0 && w->options->n_walks > 0) laci_walk_forecast(w);
   for (int s = 0; s < w->plan.n_stops && !st; s++) st = run_and_fit_stop(w, s, err);
   const double began = laci_clock_seconds();
-  if (!st) st = compare_outputs_with_dense(w, err);
+  if (!st && !w->options->each_alone) st = compare_outputs_with_dense(w, err);
   w->times.judging += laci_clock_seconds() - began;
   laci_log(LAC_LOG_DEBUG,
            "the walk took %.2f s of runs, %.2f s of sums, %.2f s of fits, %.2f s of judging",

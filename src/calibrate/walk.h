@@ -37,6 +37,8 @@ typedef struct laci_calibrate_options {
                               those that the score's method gives */
   bool symmetric;          /* the targets, too, are computed from the pruned network's inputs, so
                               that K = H */
+  bool each_alone;         /* each layer is fitted as if it alone were pruned: its inputs are those
+                              of the dense network. Outputs of the network are not compared */
   const bool *wanted;      /* [analysis->n_layers] layers to be pruned; NULL: all eligible ones */
   const uint8_t *const *weights; /* [n_stored] for each stored tensor, the bytes to use instead of
                                     the graph's (for a network whose reordering is not committed

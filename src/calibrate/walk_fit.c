@@ -91,7 +91,7 @@ static void store_better_weights(fitting *f, const laci_layer_errors *errors) {
   out->positions = f->grams ? f->grams->n_positions : 0;
   w->out->weights[f->layer->stored] = *chosen;
   w->out->masks[f->layer->stored] = f->mask;
-  w->pruned[f->layer->stored] = *chosen;
+  if (!w->options->each_alone) w->pruned[f->layer->stored] = *chosen;
   *chosen = f->mask = NULL;
 }
 

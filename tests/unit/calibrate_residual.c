@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A layer at the end of a residual block makes up for what the other term of the sum lost: its
  * weights solve the normal equations of W_d x_d + (o_d - o_p) / s, computed here one number after
- * the other; with a bias or nothing in between, too; and not where the sum's term is the same. */
+ * the other; with a bias or nothing in between, too; and not where the sum's term is the same.
+ * Layers can be fitted as if each alone were pruned. */
 #include "support/expect_classes.h"
 
 #include <math.h>
@@ -125,12 +126,14 @@ static double largest_rest(const laci_graph *graph, const laci_calibrated *made,
   return rest / most;
 }
 
-static laci_calibrated *calibrate(const analysed *n, const bool *wanted, laci_pool *pool) {
+static laci_calibrated *calibrate_how(const analysed *n, const bool *wanted, bool each_alone,
+                                      laci_pool *pool) {
   const laci_shape shape = laci_shape_of(4, (int64_t[]){1, CHANNELS, 3, 3});
   const laci_calibration_samples samples = {.count = COUNT, .shapes = &shape, .fetch = fetch};
   const laci_calibrate_options how = {.pattern = {2, 4},
                                       .score = laci_score_find("magnitude"),
                                       .solve = true,
+                                      .each_alone = each_alone,
                                       .wanted = wanted,
                                       .positions = INT64_MAX,
                                       .pool = pool};
@@ -138,6 +141,10 @@ static laci_calibrated *calibrate(const analysed *n, const bool *wanted, laci_po
   lac_error err = {0};
   if (laci_calibrate(n->a, &samples, &how, &made, &err)) fail_msg("%s", err.text);
   return made;
+}
+
+static laci_calibrated *calibrate(const analysed *n, const bool *wanted, laci_pool *pool) {
+  return calibrate_how(n, wanted, false, pool);
 }
 
 static void check_block(const char *between, bool scaled) {
@@ -191,6 +198,32 @@ static void a_shortcut_without_errors_changes_nothing(void **state) {
   analysed_clear(&n);
 }
 
+/* A fit of each layer alone is that of a walk in which only this layer is pruned. */
+static void layers_fitted_alone_know_no_others(void **state) {
+  (void)state;
+  char text[1024];
+  write_net(text, sizeof text, "t = Add(v2, bias)\n");
+  analysed n = analyse(text);
+  laci_calibrated *all = calibrate(&n, NULL, NULL), *each = calibrate_how(&n, NULL, true, NULL);
+  int n_other = 0;
+  assert_int_equal(n.a->n_layers, 4);
+  for (int l = 0; l < n.a->n_layers; l++) {
+    bool wanted[4] = {false};
+    wanted[l] = true;
+    laci_calibrated *one = calibrate(&n, wanted, NULL);
+    const int s = n.a->layers[l].stored;
+    assert_memory_equal(each->weights[s], one->weights[s], WEIGHT * sizeof(float));
+    assert_memory_equal(each->masks[s], one->masks[s], WEIGHT);
+    assert_true(each->layers[l].error_after == one->layers[l].error_after);
+    n_other += memcmp(each->weights[s], all->weights[s], WEIGHT * sizeof(float)) != 0;
+    laci_calibrated_destroy(one);
+  }
+  assert_int_equal(n_other, 3); /* all but the first */
+  laci_calibrated_destroy(all);
+  laci_calibrated_destroy(each);
+  analysed_clear(&n);
+}
+
 static void threads_change_no_byte(void **state) {
   (void)state;
   char text[1024];
@@ -214,6 +247,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_block_makes_up_for_its_shortcut),
       cmocka_unit_test(a_shortcut_without_errors_changes_nothing),
+      cmocka_unit_test(layers_fitted_alone_know_no_others),
       cmocka_unit_test(threads_change_no_byte),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
