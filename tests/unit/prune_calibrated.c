@@ -260,33 +260,6 @@ static void orders_stay_only_where_they_help(void **state) {
   assert_true(n_kept > 0 && n_taken_back > 0);
 }
 
-/** On samples that are drawn, an order must lower the outputs' error by a quarter. */
-static void orders_must_gain_more_without_data(void **state) {
-  (void)state;
-  int n_small = 0;
-  for (int at = 0; at < 6; at++) {
-    rig r;
-    *net_salt() = (uint64_t)at;
-    rig_init(&r, at % 2 ? "wanda" : "magnitude");
-    r.calibration.solve = at % 3 > 0;
-    laci_pruning *file = prune(&r);
-    r.options.permute = true;
-    laci_pruning *by_data = prune(&r);
-    r.calibration.drawn = true;
-    laci_pruning *drawn = prune(&r);
-    const double before = file->calibration.outputs.relative;
-    const bool large = by_data->calibration.outputs.relative < 0.75 * before;
-    check_same(drawn, large ? by_data : file);
-    n_small += !large && by_data->calibration.outputs.relative < before;
-    laci_pruning_destroy(drawn);
-    laci_pruning_destroy(by_data);
-    laci_pruning_destroy(file);
-    rig_clear(&r);
-  }
-  *net_salt() = 0;
-  assert_true(n_small > 0);
-}
-
 static void as_many_judge_as_are_held_back(void **state) {
   (void)state;
   rig r;
@@ -667,7 +640,6 @@ int main(void) {
       cmocka_unit_test(threads_change_no_byte),
       cmocka_unit_test(the_order_comes_first),
       cmocka_unit_test(orders_stay_only_where_they_help),
-      cmocka_unit_test(orders_must_gain_more_without_data),
       cmocka_unit_test(as_many_judge_as_are_held_back),
       cmocka_unit_test(what_is_pruned_already_keeps_its_mask),
       cmocka_unit_test(the_most_harmful_layers_stay_dense),
