@@ -39,6 +39,10 @@ VARIANTS = {
     "2:4 + int8": ["CALIBRATION", "--quantize", "qdq-int8", "--score", "magnitude", "--no-solve", "--no-permute"],
     "what pays": ["CALIBRATION", "--target", "lacuna-cpu"],
 }
+# How ONNX Runtime quantizes the dense network: the best of these is what a user of it has.
+PEER = "ONNX Runtime int8"
+OPSET = 13  # older ones have one scale for all channels
+PEER_KINDS = ("MinMax", "Percentile", "Entropy", "dynamic")
 # What is timed: engine, file.
 TIMED = {"dense": ("lacuna", "dense"), "2:4": ("lacuna", "calibrated"), "what pays": ("lacuna", "what pays"),
          "2:4 + int8": ("lacuna", "2:4 + int8"), "ONNX Runtime": ("onnxruntime", "dense"), "OpenVINO": ("openvino", "dense")}
@@ -92,12 +96,61 @@ def make_variant(args, model, options, folder, name):
                   "calibration_seconds": (report.get("calibration") or {}).get("calibration_seconds")}
 
 
+def quantize_by_peer(task, arrays, kind, path):
+    """ONNX Runtime's quantizer: by samples, by channel, or for ranges that it finds as it runs."""
+    import onnx
+    from onnx import version_converter
+    from onnxruntime import quantization
+
+    def sample(at):
+        return {name: values if name in task.constants else np.take(values, [at], task.sample_axis.get(name, 0))
+                for name, values in arrays.items()}
+
+    class Reader(quantization.CalibrationDataReader):
+        def __init__(self):
+            self.feeds = map(sample, range(task.n_calibration))
+
+        def get_next(self):
+            return next(self.feeds, None)
+
+    ready = path.with_suffix(".ready.onnx")
+    model = onnx.load(task.file())
+    if next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx")) < OPSET:
+        model = version_converter.convert_version(model, OPSET)  # scales by channel
+    onnx.save(model, ready)
+    quantization.quant_pre_process(str(ready), str(ready), skip_symbolic_shape=True)
+    if kind == "dynamic":
+        quantization.quantize_dynamic(str(ready), str(path), per_channel=True)
+    else:
+        quantization.quantize_static(str(ready), str(path), Reader(), per_channel=True,
+                                     calibrate_method=getattr(quantization.CalibrationMethod, kind))
+
+
+def score_peer(task, dense, folder, right, test, calibration):
+    """The score of the best file that ONNX Runtime's quantizer makes, and those of all."""
+    kept = {}
+    for kind in PEER_KINDS:
+        path = folder / f"peer-{kind}.onnx"
+        try:
+            quantize_by_peer(task, calibration, kind, path)
+            run = Run(path, dense, True)
+            run.metadata = dense.metadata
+            kept[kind] = task.score(run, test, right)
+        except Exception as failed:  # what its quantizer raises has no common kind
+            kept[f"{kind} failed"] = (str(failed).strip().splitlines() or ["no word"])[0]
+    scores = [value for name, value in kept.items() if not name.endswith("failed")]
+    if not scores:
+        raise Failed(next(iter(kept.values())))
+    return {**kept, "score": max(scores)}
+
+
 def score_task(args, task, folder, found):
     """Scores and files of all variants, into found["variants"]."""
     model = task.file()
     dense = Run(model)
-    arrays, _ = task.samples(SEEDS["calibration"], task.n_calibration, dense)
-    np.savez(folder / "calibration.npz", **arrays, **task.constants)
+    calibration, _ = task.samples(SEEDS["calibration"], task.n_calibration, dense)
+    calibration |= task.constants
+    np.savez(folder / "calibration.npz", **calibration)
     arrays, right = task.samples(SEEDS["test"], task.n_test, dense)
     found["samples"] = [task.n_calibration, len(next(iter(arrays.values())))]
     files = {"dense": model}
@@ -113,6 +166,11 @@ def score_task(args, task, folder, found):
         except Failed as failed:
             kept["failed"] = str(failed)
         print(f"{task.name}, {name}: {kept}", flush=True)
+    try:
+        found["variants"][PEER] = score_peer(task, dense, folder, right, arrays, calibration)
+    except Failed as failed:
+        found["variants"][PEER] = {"failed": str(failed)}
+    print(f"{task.name}, {PEER}: {found['variants'][PEER]}", flush=True)
     return files
 
 
@@ -204,7 +262,7 @@ def cell(found, name):
 
 
 def score_lines(results):
-    columns = list(VARIANTS)
+    columns = [*VARIANTS, PEER]
     lines = [f"| network | score | samples | {' | '.join(columns)} | pruned |", "|---|---|--:|" + "--:|" * (len(columns) + 1)]
     for task in TASKS:
         found = results.get(task.name, {})

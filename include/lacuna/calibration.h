@@ -60,8 +60,9 @@ typedef struct lac_calibration {
                        samples whose predicted class changes, if the network predicts one class for
                        each sample. Else it is the outputs' relative error in percent. It is
                        measured on extra samples, which are used for nothing else. A smaller limit
-                       needs more extra samples, which may reduce `samples`. < 0: no limit (default
-                       -1) */
+                       needs more extra samples, which may reduce `samples`. It holds for a network
+                       that is quantized, too: there, layers also stay in floats. < 0: no limit
+                       (default -1) */
   bool curve;       /* measure the loss as a function of the number of pruned layers (default false)
                        */
   bool recalibrate; /* estimate the statistics of batch normalization again on augmented images;

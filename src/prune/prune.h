@@ -178,6 +178,10 @@ typedef struct laci_judged_drop {
 int64_t laci_drop_least_samples(double max_drop, bool has_answers);
 int64_t laci_drop_enough_samples(double max_drop, bool has_answers);
 
+/** Computes the loss and its upper bound from a comparison of outputs. The bound to->most is wrong
+ * with a probability of at most (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
+void laci_drop_compute_bound(const laci_output_difference *difference, laci_judged_drop *to);
+
 /** A point of the loss curve. The layers of least effect are pruned, the others are dense. */
 typedef struct laci_pruning_point {
   int layer; /* index of the pruned layer that has the largest effect; -1: no layer is pruned */

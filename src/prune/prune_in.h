@@ -146,10 +146,6 @@ LAC_MUST_CHECK lac_status laci_pruning_exclude_for_speed(laci_pruning *pruning,
                                                          const laci_prune_options *options,
                                                          lac_error *err);
 
-/** drop.c: computes the loss and its upper bound from a comparison of outputs. The bound to->most
- * is wrong with a probability of at most (1 - LACI_DROP_CONFIDENCE) / LACI_DROP_TRIES. */
-void laci_drop_compute_bound(const laci_output_difference *d, laci_judged_drop *to);
-
 /** share.c: checks that all processes work on the same network with the same options. Call it after
  * the layers are measured. Fails with LAC_BAD_ARGUMENT, whose text names a process that differs, or
  * with LAC_PEER. */

@@ -6,8 +6,10 @@
 #include <float.h>
 #include <stdlib.h>
 
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/min.h"
 #include "base/plural.h"
 #include "graph/op.h"
 #include "onnx/edit.h"
@@ -83,6 +85,24 @@ static lac_status cut_samples(laci_quantizing *q, const laci_graph *graph,
   return st;
 }
 
+/* Takes the scales that an earlier quantization found. A value may have shared another one's scale
+ * then, and have its own now. */
+static lac_status take_known_scales(laci_quantizing *q, lac_error *err) {
+  const int n_values = q->graph->n_values;
+  q->out->values = laci_arena_alloc(&q->out->arena, (size_t)n_values + 1, sizeof *q->out->values);
+  if (!q->out->values) return laci_fail_memory(err, "ranges of values");
+  for (int v = 0; v < n_values; v++) {
+    if (!q->wanted[v] || q->like[v] >= 0) continue;
+    q->quantizers[v] = q->trial->quantizers[v];
+    const char *name = laci_arena_text(&q->out->arena, q->graph->values[v].name);
+    if (!name) return laci_fail_memory(err, "ranges of values");
+    if (q->quantizers[v].scale > 0)
+      q->out->values[q->out->n_values++] =
+          (laci_quantized_value){.name = name, .quantizer = q->quantizers[v]};
+  }
+  return LAC_OK;
+}
+
 static lac_status measure_ranges(laci_quantizing *q, const laci_weighted_graph *from,
                                  const laci_calibration_cut *cut, lac_error *err) {
   int n = 0, n_values = q->graph->n_values;
@@ -146,10 +166,8 @@ static lac_status describe_quantized_layers(laci_quantizing *q, lac_error *err) 
   return ok ? LAC_OK : laci_fail_memory(err, "the quantized network");
 }
 
-/* `from` has changed bytes of weights. Lists these bytes for the stored tensors of `graph`, the new
- * graph: those of the tensor with the same name; NULL: it has none. */
-static const uint8_t **match_weights_by_name(const laci_weighted_graph *from,
-                                             const laci_graph *graph) {
+const uint8_t **laci_quantize_match_weights(const laci_weighted_graph *from,
+                                            const laci_graph *graph) {
   const uint8_t **weights = laci_alloc((size_t)graph->n_stored + 1, sizeof *weights);
   for (int s = 0; weights && s < graph->n_stored; s++) {
     int value = laci_graph_find_value(from->graph, graph->stored[s].name);
@@ -163,14 +181,17 @@ static const uint8_t **match_weights_by_name(const laci_weighted_graph *from,
 
 static lac_status compare_with_float_network(laci_quantizing *q, const laci_weighted_graph *from,
                                              const laci_calibration_cut *cut, lac_error *err) {
-  bool all = cut->n_fitted == cut->n_batches;
-  const laci_compare_options how = {
-      .first = all ? 0 : cut->n_fitted * cut->batch,
-      .n = (all ? cut->n_batches : cut->n_batches - cut->n_fitted) * cut->batch,
-      .batch = cut->batch,
-      .pool = q->how->pool,
-      .budget = q->how->budget};
-  const uint8_t **weights = match_weights_by_name(from, q->out->graph);
+  const bool all = cut->n_fitted == cut->n_batches;
+  int64_t n_batches = all ? cut->n_batches : cut->n_batches - cut->n_fitted;
+  if (q->trial->most_compared > 0)
+    n_batches = laci_min(n_batches, laci_ceil_div(q->trial->most_compared, cut->batch));
+  const laci_compare_options how = {.first = all ? 0 : cut->n_fitted * cut->batch,
+                                    .n = n_batches * cut->batch,
+                                    .batch = cut->batch,
+                                    .pool = q->how->pool,
+                                    .budget = q->how->budget,
+                                    .cache = q->trial->cache};
+  const uint8_t **weights = laci_quantize_match_weights(from, q->out->graph);
   if (!weights) return laci_fail_memory(err, "the quantized network");
   const laci_weighted_graph to = {q->out->graph, weights};
   lac_error why = {0};
@@ -198,6 +219,10 @@ static lac_status quantize_and_compare(laci_quantizing *q, const laci_weighted_g
   if (!st) st = laci_onnx_edit_begin(file, &q->out->edit, err);
   q->edit = q->out->edit;
   if (!st) st = quantizing_init(q, err);
+  for (int l = 0; !st && q->trial->in_floats && l < q->n_layers; l++) {
+    if (q->trial->in_floats[l] && !q->layers[l].reason)
+      q->layers[l].reason = "it stays in floats to limit the loss";
+  }
   if (!st) {
     bool *scratch = laci_alloc((size_t)q->graph->n_values + 1, sizeof *scratch);
     if (!scratch) st = laci_fail_memory(err, "the quantized network");
@@ -205,7 +230,8 @@ static lac_status quantize_and_compare(laci_quantizing *q, const laci_weighted_g
     laci_free(scratch);
   }
   if (!st) st = cut_samples(q, q->graph, &cut, err);
-  if (!st) st = measure_ranges(q, from, &cut, err);
+  if (!st)
+    st = q->trial->quantizers ? take_known_scales(q, err) : measure_ranges(q, from, &cut, err);
   if (st) return st;
   q->out->n_fitted = cut.n_fitted * cut.batch;
   q->out->n_held_back = (cut.n_batches - cut.n_fitted) * cut.batch;
@@ -217,22 +243,45 @@ static lac_status quantize_and_compare(laci_quantizing *q, const laci_weighted_g
   return st ? st : compare_with_float_network(q, from, &cut, err);
 }
 
-lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
-                         const laci_quantize_options *options, laci_quantization **quantization,
-                         lac_error *err) {
+/* Stores the scale of each quantized value, its own or the one that it shares. */
+static void copy_scales(const laci_quantizing *q, laci_affine *scales) {
+  for (int v = 0; scales && v < q->graph->n_values; v++) {
+    scales[v] = (laci_affine){0};
+    if (q->wanted[v]) scales[v] = q->quantizers[laci_quantize_find_scale_owner(q, v)];
+  }
+}
+
+lac_status laci_quantize_once(const laci_weighted_graph *from, laci_onnx *file,
+                              const laci_quantize_options *options,
+                              const laci_quantize_trial *trial, laci_affine *scales,
+                              laci_quantization **quantization, lac_error *err) {
   *quantization = NULL;
   laci_quantization *out = laci_alloc(1, sizeof *out);
   if (!out) return laci_fail_memory(err, "the quantized network");
-  laci_quantizing q = {.graph = from->graph, .weights = from->weights, .how = options, .out = out};
+  laci_quantizing q = {
+      .graph = from->graph, .weights = from->weights, .how = options, .trial = trial, .out = out};
   lac_status st = quantize_and_compare(&q, from, file, err);
+  if (!st) copy_scales(&q, scales);
   quantizing_clear(&q);
   if (st) {
     laci_quantization_destroy(out);
     return st;
   }
+  *quantization = out;
+  return LAC_OK;
+}
+
+lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
+                         const laci_quantize_options *options, laci_quantization **quantization,
+                         lac_error *err) {
+  const laci_quantize_trial all = {.most_compared = 0};
+  lac_status st = options->limit
+                      ? laci_quantize_within_limit(from, file, options, quantization, err)
+                      : laci_quantize_once(from, file, options, &all, NULL, quantization, err);
+  if (st) return st;
+  const laci_quantization *out = *quantization;
   laci_log(LAC_LOG_DEBUG, "quantized: %d of %d layer%s, %d value%s", out->n_quantized,
            out->n_layers, laci_plural(out->n_layers), out->n_values, laci_plural(out->n_values));
-  *quantization = out;
   return LAC_OK;
 }
 

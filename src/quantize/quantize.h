@@ -7,8 +7,8 @@
  * of the products. The values that these layers read, and those of nodes that runtimes fuse with
  * them, get one scale for the whole value, found on samples. Batch normalization after a
  * convolution is folded into it. Layers that cannot be quantized stay in floats, and the reason is
- * reported. place.c chooses layers and values, weight.c converts weights, write.c changes the
- * file. */
+ * reported; so do those that lose most, if a limit is given. place.c chooses layers and values,
+ * weight.c converts weights, write.c changes the file, mixed.c keeps to the limit. */
 #ifndef LACI_QUANTIZE_QUANTIZE_H
 #define LACI_QUANTIZE_QUANTIZE_H
 
@@ -18,10 +18,21 @@
 typedef struct laci_onnx laci_onnx;
 typedef struct laci_onnx_edit laci_onnx_edit;
 
+/** A limit of what quantization may lose. */
+typedef struct laci_quantize_limit {
+  double most;
+  /** Measures the loss of a quantized network, in the unit of `most`. */
+  lac_status (*measure)(const void *context, const laci_weighted_graph *quantized, double *loss,
+                        lac_error *err);
+  const void *context;
+} laci_quantize_limit;
+
 typedef struct laci_quantize_options {
   laci_range_rule rule;
   bool is_signed; /* true: values are int8 with zero point 0; false: uint8 */
   const laci_calibration_samples *samples;
+  const laci_quantize_limit *limit; /* the layers that lose most stay in floats, as many as this
+                                       takes; NULL: all that can be are quantized */
   laci_pool *pool;
   const laci_budget *budget;
 } laci_quantize_options;
@@ -38,6 +49,8 @@ typedef struct laci_quantized_layer {
   double scale_low, scale_high; /* smallest and largest scale of the weight's output channels */
   double weight_error;          /* relative error of the quantized weight: sum |w - q * scale|^2 /
                                    sum |w|^2 */
+  double effect;                /* error of the network's outputs if only this layer is quantized
+                    (laci_worst_part_error); 0: not measured */
 } laci_quantized_layer;
 
 /** A value that is quantized. */
@@ -58,6 +71,7 @@ typedef struct laci_quantization {
   laci_output_difference outputs; /* difference between the outputs of the float network and those
                                      of the quantized one */
   const char *outputs_reason;     /* why outputs were not compared; NULL: they were compared */
+  double loss;                    /* loss that options->limit measured; 0: there is no limit */
   laci_graph *graph;              /* graph of the changed file. A caller that takes it over sets
                                      NULL */
   laci_onnx_edit *edit;           /* the change of the file, to be kept or undone. A caller that
@@ -73,7 +87,8 @@ LAC_MUST_CHECK lac_status laci_quantize_check(const laci_graph *graph, laci_onnx
 
 /** Quantizes the network with the weights of `from`. On success, `file` has been changed by
  * quantization->edit, and quantization->graph is its new graph. Older graphs of the file stay valid
- * until the edit is kept. Fails as laci_quantize_check and laci_ranges_measure do. */
+ * until the edit is kept. Fails as laci_quantize_check, laci_ranges_measure and limit->measure do,
+ * LAC_BAD_VALUE if no layer can be quantized within the limit. */
 LAC_MUST_CHECK lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
                                         const laci_quantize_options *options,
                                         laci_quantization **quantization, lac_error *err);

@@ -21,12 +21,22 @@ typedef struct laci_quantize_layer {
   const char *reason; /* why the layer stays in floats; NULL: it is quantized */
 } laci_quantize_layer;
 
+/** What an earlier quantization of the same network found, and which layers are left out now. */
+typedef struct laci_quantize_trial {
+  const laci_affine *quantizers; /* [n_values] scales that were found; NULL: they are measured */
+  const bool *in_floats;         /* [n_layers] layers that stay in floats, in the order of
+                                    laci_quantize_find_layers; NULL: none */
+  laci_output_cache *cache;      /* outputs of the float network; NULL: there is no cache */
+  int64_t most_compared;         /* limit of the samples on which outputs are compared; 0: none */
+} laci_quantize_trial;
+
 typedef struct laci_quantizing {
   const laci_graph *graph;
   const uint8_t *const *weights; /* [n_stored] for each stored tensor, bytes that replace the
                                     graph's; NULL: the graph's are used */
   laci_onnx_edit *edit;
   const laci_quantize_options *how;
+  const laci_quantize_trial *trial;
   laci_quantization *out;
   laci_quantize_layer *layers; /* [n_layers] the layers that may be quantized */
   int n_layers;
@@ -39,6 +49,28 @@ typedef struct laci_quantizing {
                     dequantized */
   laci_affine *quantizers; /* [n_values] scale and zero point of each value that is quantized */
 } laci_quantizing;
+
+/* ---- Functions of quantize.c ---- */
+
+/** Quantizes the network as laci_quantize does without a limit. scales: [n_values] the scale of
+ * each quantized value is stored there; NULL: nowhere. */
+LAC_MUST_CHECK lac_status laci_quantize_once(const laci_weighted_graph *from, laci_onnx *file,
+                                             const laci_quantize_options *options,
+                                             const laci_quantize_trial *trial, laci_affine *scales,
+                                             laci_quantization **quantization, lac_error *err);
+/** Lists the bytes of the new graph's weights: those of `from` for a tensor of the same name; NULL:
+ * the graph's own. The caller frees the list. NULL: there is no memory. */
+const uint8_t **laci_quantize_match_weights(const laci_weighted_graph *from,
+                                            const laci_graph *graph);
+
+/* ---- Functions of mixed.c ---- */
+
+/** Quantizes as many layers as options->limit allows. Fails as laci_quantize. */
+LAC_MUST_CHECK lac_status laci_quantize_within_limit(const laci_weighted_graph *from,
+                                                     laci_onnx *file,
+                                                     const laci_quantize_options *options,
+                                                     laci_quantization **quantization,
+                                                     lac_error *err);
 
 /* ---- Functions of place.c ---- */
 

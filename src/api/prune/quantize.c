@@ -9,9 +9,11 @@
 #include "api/prune/job_in.h"
 #include "api/prune/report_in.h"
 #include "base/error.h"
+#include "base/min.h"
 #include "lacuna/prune.h"
 #include "lacuna/quantization.h"
 #include "onnx/edit.h"
+#include "prune/prune.h"
 #include "quantize/quantize.h"
 
 static const char *const rules[] = {[LACI_RANGE_PERCENTILE] = "percentile",
@@ -118,6 +120,34 @@ static lac_status add_to_report(laci_report *report, const lac_quantization *opt
   return LAC_OK;
 }
 
+/* ---- The limit of the loss ---- */
+
+/* Measures the loss of the quantized network from the network that was given, pruning included, on
+ * samples that neither fits nor ranges have read. */
+static lac_status measure_quantized_loss(const void *context, const laci_weighted_graph *quantized,
+                                         double *loss, lac_error *err) {
+  enum { BATCH = 32 };
+  const laci_quantize_source *source = context;
+  const laci_calibration_samples *samples = &source->samples->list;
+  const laci_weighted_graph dense = {source->model->graph, NULL};
+  const int64_t fixed = laci_calibration_required_batch(dense.graph, samples);
+  const int64_t batch = fixed > 0 ? fixed : laci_min(BATCH, samples->judging);
+  const laci_compare_options how = {.first = samples->count,
+                                    .n = samples->judging / batch * batch,
+                                    .batch = batch,
+                                    .pool = source->job->pool,
+                                    .budget = &source->job->budget};
+  laci_output_difference difference;
+  laci_judged_drop drop;
+  lac_status st = laci_compare_outputs(&dense, quantized, samples, &how, &difference, err);
+  if (st) return st;
+  if (difference.doubt)
+    return laci_fail(err, LAC_BAD_VALUE, "a loss cannot be judged: %s", difference.doubt);
+  laci_drop_compute_bound(&difference, &drop);
+  *loss = drop.most;
+  return LAC_OK;
+}
+
 lac_status laci_quantize_model(const laci_quantize_source *source, laci_report *report,
                                laci_quantization **made, lac_error *err) {
   const lac_model *model = source->model;
@@ -125,9 +155,12 @@ lac_status laci_quantize_model(const laci_quantize_source *source, laci_report *
   *made = NULL;
   if (!options) return LAC_OK;
   const laci_weighted_graph from = {model->graph, (const uint8_t *const *)source->pruning->weights};
+  const laci_quantize_limit limit = {source->samples->calibration.max_drop, measure_quantized_loss,
+                                     source};
   const laci_quantize_options how = {.rule = (laci_range_rule)find_range_rule(options),
                                      .is_signed = options->is_signed,
                                      .samples = &source->samples->list,
+                                     .limit = limit.most >= 0 ? &limit : NULL,
                                      .pool = source->job->pool,
                                      .budget = &source->job->budget};
   lac_status st = laci_quantize(&from, model->file, &how, made, err);
