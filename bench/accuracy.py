@@ -103,7 +103,7 @@ class Bench:
 
     def pruned(self, network, options, seed):
         model = self.args.models / f"{network}_cifar10.onnx"
-        data = ["--calibration", self.data] if "--calibration-samples" in options else ["--no-calibration"]
+        data = ["--calibration", self.data] if "--calibration-samples" in options else ["--no-calibration", "--no-solve"]
         spent = self.lacuna("prune", model, *options, *data, "--seed", seed, "-o", "pruned.onnx", "--force")
         pattern = options[options.index("--pattern") + 1] if "--pattern" in options else "2:4"
         return {**spent, "top1": self.top1("pruned.onnx"), **self.axis("pruned.onnx", pattern)}

@@ -46,7 +46,7 @@ def lite0_methods():
 
 def lite0(bench, options):
     model = bench.args.models / "efficientnet_lite0.onnx"
-    data = ["--calibration", bench.args.data / "imagenet-sample"] if options else ["--no-calibration"]
+    data = ["--calibration", bench.args.data / "imagenet-sample"] if options else ["--no-calibration", "--no-solve"]
     spent = bench.lacuna("prune", model, "--no-permute", *POINTWISE, *options, *data, "-o", "pruned.onnx", "--force")
     dense, expected = photographs_told(bench, model)
     top1, told = photographs_told(bench, "pruned.onnx")

@@ -54,7 +54,7 @@ class Bench:
     def kept(self, network, method, order):
         """Of the layers that `prune` prunes; `check` then has to find the pattern in each of them."""
         options = METHODS[method]
-        self.lacuna("prune", self.args.models / FILES[network], "-o", "pruned.onnx", "--force", "--no-calibration", *ORDERS[order],
+        self.lacuna("prune", self.args.models / FILES[network], "-o", "pruned.onnx", "--force", "--no-calibration", "--no-solve", *ORDERS[order],
                     *options, "--json", "prune.json")
         report = self.read("prune.json")
         layers = [layer for layer in report["layers"] if layer["pruned"]]

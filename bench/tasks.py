@@ -33,7 +33,7 @@ SEEDS = {"calibration": 1, "test": 2}
 DENSE_ALL = ["--keep-dense", "100000", "--score", "magnitude", "--no-solve", "--no-permute"]
 VARIANTS = {
     "dense": None,
-    "one-shot": ["--no-calibration"],
+    "one-shot": ["--no-calibration", "--no-solve"],
     "calibrated": ["CALIBRATION"],
     "int8": ["CALIBRATION", *DENSE_ALL, "--quantize", "qdq-int8"],
     "2:4 + int8": ["CALIBRATION", "--quantize", "qdq-int8", "--score", "magnitude", "--no-solve", "--no-permute"],

@@ -138,6 +138,7 @@ static lac_status prune_model(const arguments *args, const lac_options *options,
   lac_status st = read_calibration_options(args, &calibration, &chosen, err);
   if (!st) st = read_quantization_options(args, &quantization, err);
   if (chosen != NEVER) how.calibration = &calibration;
+  how.correct = args->solve;
   if (args->quantize) how.quantization = &quantization;
   if (!st) st = lac_prune(model, &how, report, err);
   if (!st) log_choice_without_data(args, *report);

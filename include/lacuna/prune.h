@@ -125,6 +125,10 @@ typedef struct lac_options {
                    magnitude that is lost. lac_prune fails LAC_UNSUPPORTED if no choice of layers
                    reaches this speed, or if calibration->max_drop does not hold then. 0: all
                    eligible layers (default 0) */
+  bool
+      correct; /* lac_prune without calibration: correct the means and variances that masks changed,
+                   as far as batch normalizations tell them. The next batch normalization's mean and
+                   variance take the correction, or a bias its mean (default false) */
 } lac_options;
 
 /** Fills the first `size` bytes of *options with the defaults, which the comments of the fields

@@ -270,6 +270,8 @@ typedef struct lac_report {
                                NULL: it was done, or was not wanted */
   const lac_prediction *prediction; /* prune, and check for the target "lacuna-cpu"; NULL: nothing
                                        is pruned, or the weights are not floats in memory */
+  int corrected; /* number of layers whose outputs' means and variances were corrected without data
+                    (lac_options.correct) */
 } lac_report;
 
 /** Frees the report and all that it points to. NULL is fine. */

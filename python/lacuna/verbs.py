@@ -132,6 +132,7 @@ def prune(model, *, progress=None, **given):
         network = _open(model, given)
         how = _options(given, kept)
         how.calibration, how.quantization = _calibration(given, network, kept), _quantization(given, kept)
+        how.correct = given.get("solve") is not False
         return Report(_report("lac_prune", network.pointer, how), network)
     return _write(jobs.run(work, progress), given)
 

@@ -43,9 +43,9 @@ static int64_t padding_before(const laci_node *node, const laci_unfold_axis *axi
   return upper ? total / 2 : total - total / 2;
 }
 
-static const char *describe_window_input(const laci_node *node, const laci_shape *x,
-                                         const laci_shape *y, const laci_shape *weight,
-                                         bool transposed, laci_unfold *u) {
+const char *laci_describe_windows(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                                  const laci_shape *weight, laci_unfold *u) {
+  const bool transposed = node->op == &laci_op_conv_transpose;
   int n_spatial = x->rank - 2;
   if (n_spatial < 1 || n_spatial > LACI_UNFOLD_AXES || y->rank != x->rank)
     return "windows of more than three axes are not calibrated";
@@ -118,10 +118,9 @@ static const char *describe_layer_input(const laci_network *n, laci_matrix_layer
   l->unfold.channels = from->channels_in;
   for (int i = 0; i < LACI_UNFOLD_AXES; i++)
     l->unfold.axis[i] = (laci_unfold_axis){1, 1, 1, 1, 1, 0};
-  bool transposed = node->op == &laci_op_conv_transpose;
-  if (node->op == &laci_op_conv || transposed) {
+  if (node->op == &laci_op_conv || node->op == &laci_op_conv_transpose) {
     const laci_shape *w = &n->graph.stored[l->stored].shape;
-    return describe_window_input(node, x, y, w, transposed, &l->unfold);
+    return laci_describe_windows(node, x, y, w, &l->unfold);
   }
   if (x->rank < 1) return "it reads a single number";
   describe_matrix_input(x, find_reduced_axis(node, l->port, x->rank), &l->unfold);

@@ -37,6 +37,11 @@ typedef struct laci_matrix_layer {
 const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, laci_network *network,
                                    laci_matrix_layer *out);
 
+/** Fills in the windows of a Conv or ConvTranspose with input x and output y. Other axes of *u must
+ * have size 1. Returns NULL, or why it cannot be described. Unknown sizes stay symbols. */
+const char *laci_describe_windows(const laci_node *node, const laci_shape *x, const laci_shape *y,
+                                  const laci_shape *weight, laci_unfold *u);
+
 /** Returns the bytes of the layer's outputs in a batch whose inputs are unfolded so. */
 uint64_t laci_matrix_layer_output_bytes(const laci_matrix_layer *l, const laci_network *network,
                                         const laci_unfold *unfold);

@@ -302,6 +302,8 @@ lac_status laci_prune_begin(const laci_analysis *a, const laci_prune_options *op
     st = laci_pruning_make_weights(p, options, pool, err);
     if (!st && options->mask && options->calibration)
       st = laci_pruning_calibrate(p, options, pool, err);
+    else if (!st && options->mask && options->correct)
+      st = laci_pruning_correct_statistics(p, options, err);
     st = laci_comm_agree_without_timeout(options->comm, st, err);
   }
   if (st) laci_pruning_destroy(p);

@@ -6,6 +6,7 @@
  *                  choose_orders.c  reverted if fits have no smaller errors
  *   verification   verify.c         compares the network before and after reordering
  *   masks          weights.c        stored tensors in the new order, masked by magnitude
+ *   statistics     correct.c        means and variances that masks changed, without samples
  *   new weights    calibrated.c     masks and weights from samples; dense.c: layers left dense
  *                  magnitude.c      compares these with masks by magnitude
  *
@@ -68,7 +69,9 @@ typedef struct laci_prune_options {
   bool mask;                  /* true: chooses masks for the eligible layers */
   bool keep_pruned; /* true: layers that are pruned already keep their masks, and the order of their
                        input channels */
-  bool verify;      /* true: compares the network before and after the reordering, value by value */
+  bool correct; /* true: without calibration, corrects means and variances that masks changed, by
+                       what batch normalizations store (correct.c) */
+  bool verify;  /* true: compares the network before and after the reordering, value by value */
   const char
       *engine; /* engine: name of the engine that runs the networks whose outputs are compared, on
                   random inputs. If it is the exact engine, the verification uses double throughout,
@@ -244,6 +247,7 @@ typedef struct laci_pruning {
                                      without pruning the layer; NULL: no layer is like this */
   bool *wanted;                   /* [analysis->n_layers] true: `fitted` has a result for the layer.
                                      Lives as long as `fitted` */
+  int n_corrected;                /* number of layers whose means and variances were corrected */
   bool interrupted;               /* true: the user interrupted the search */
   double search_seconds;
   laci_arena arena; /* memory of the texts */

@@ -57,6 +57,19 @@ LAC_MUST_CHECK lac_status laci_pruning_make_weights(laci_pruning *pruning,
                                                     const laci_prune_options *options,
                                                     laci_pool *pool, lac_error *err);
 
+/** weights.c: makes `take`, from laci_alloc, the new bytes of a stored tensor, in the new order.
+ * Takes ownership, also on failure. */
+LAC_MUST_CHECK lac_status laci_pruning_replace_tensor(laci_pruning *pruning, int stored,
+                                                      uint8_t *take, lac_error *err);
+
+/** correct.c: corrects the statistics of batch normalizations, or biases, for what masks changed in
+ * means and variances. Counts the layers in pruning->n_corrected. A layer that does not fit into
+ * the memory limit stays as it is. Call it after laci_pruning_make_weights. Fails LAC_NO_MEMORY,
+ * and as laci_stored_acquire. */
+LAC_MUST_CHECK lac_status laci_pruning_correct_statistics(laci_pruning *pruning,
+                                                          const laci_prune_options *options,
+                                                          lac_error *err);
+
 /** weights.c: makes `take` the layer's new weight, and `mask` its mask. take is from laci_alloc,
  * with the stored tensor's type and size. laci_pruned_layer.kept is measured on the reordered
  * weight without the mask. After a failure take still belongs to the caller. */

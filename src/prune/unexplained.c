@@ -104,7 +104,8 @@ static int count_integer_nodes(const laci_graph *graph) {
 /* Returns a text that says how the weights of the two networks differ. */
 static const char *describe_weight_difference(const laci_graph *old, const laci_graph *fresh) {
   if (have_same_nodes(old, fresh))
-    return have_same_weight_types(old, fresh) ? "that were solved or trained" : "of another type";
+    return have_same_weight_types(old, fresh) ? "that were solved, corrected or trained"
+                                              : "of another type";
   return count_integer_nodes(fresh) > count_integer_nodes(old) ? "that were quantized"
                                                                : "of other nodes";
 }

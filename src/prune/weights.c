@@ -78,6 +78,11 @@ static lac_status store_new_weight(laci_pruning *p, int stored, uint8_t *take, l
                               &p->weights[stored], err);
 }
 
+lac_status laci_pruning_replace_tensor(laci_pruning *p, int stored, uint8_t *take, lac_error *err) {
+  if (!p->weights_spill) laci_free(p->weights[stored]);
+  return store_new_weight(p, stored, take, err);
+}
+
 lac_status laci_reorder_scores(const laci_pruning *p, int stored, laci_weight_view *view,
                                float **memory, lac_error *err) {
   const laci_stored *from = &p->analysis->graph->stored[stored];
@@ -245,8 +250,7 @@ static lac_status rescale_gain_of_layer(laci_pruning *p, const laci_layer *layer
   }
   if (!st) {
     laci_write_f64(g->dtype, gain, n, new_g);
-    if (!p->weights_spill) laci_free(p->weights[layer->gain]);
-    st = store_new_weight(p, layer->gain, new_g, err);
+    st = laci_pruning_replace_tensor(p, layer->gain, new_g, err);
     new_g = NULL;
   }
   laci_free(gain);

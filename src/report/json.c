@@ -252,6 +252,7 @@ static json_t *report_json(laci_json_writer *w, const lac_report *report) {
     laci_json_add(w, object, "calibration", laci_calibration_json(w, report->calibration));
   if (report->uncalibrated)
     laci_json_add(w, object, "uncalibrated", laci_json_text(w, report->uncalibrated));
+  if (report->corrected) laci_json_add(w, object, "corrected", json_integer(report->corrected));
   laci_json_add(w, object, "layers", layers);
   laci_json_add(w, object, "groups", groups);
   if (report->quantization)

@@ -31,6 +31,7 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                               .permute = options->permute,
                               .keep_pruned = options->keep_pruned,
                               .permute_for = permute_goal_of_options(options),
+                              .correct = options->correct,
                               .verify = options->verify,
                               .engine = options->engine,
                               .search = {.effort = (laci_effort)options->effort,

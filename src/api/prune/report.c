@@ -313,6 +313,7 @@ lac_status laci_report_add_pruning(laci_report *report, laci_pruning *p, lac_err
   if (st) return st;
   report->pub.summary.interrupted = p->interrupted;
   report->pub.summary.search_seconds = p->search_seconds;
+  report->pub.corrected = p->n_corrected;
   laci_report_compute_sums(report);
   return LAC_OK;
 }
