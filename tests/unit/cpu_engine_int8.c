@@ -216,6 +216,13 @@ static const int8_net nets[] = {
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "p = GlobalAveragePool(e)\n" BYTES(
          "f", "p", "ss", "zs") "y = Conv(f, v)\n",
      2, 1},
+    {"the average of an image, and a Gemm",
+     "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "p = GlobalAveragePool(e)\n" BYTES(
+         "f", "p", "ss",
+         "zs") "l = Flatten(f)\n" BYTES("i", "l", "ss",
+                                        "zs") "stored q2 16x10 i8\nw2 = DequantizeLinear(q2, "
+                                              "sw)\ny = Gemm(i, w2)\n",
+     2, 1},
     {"the average of an image into floats",
      "a = Conv(d, v)\n" BYTES("e", "a", "sy", "zy") "y = GlobalAveragePool(e)\n", 1, 0},
     {"a pool of what comes in",

@@ -30,7 +30,8 @@ int laci_native_read_as_int8(laci_net *net, int value, int output,
                              const laci_fake_quantized *bytes);
 
 /** If the value `from` is stored as a matrix of native layers, and `value` has the same rows under
- * other axes, binds `value` to the same memory and returns true. */
+ * other axes, binds `value` to the same memory and returns true. If `from` is an int8 image of one
+ * pixel, and `value` a row that int8 layers read, binds `value` to a copy of its bytes. */
 bool laci_native_bind_same_rows(laci_net *net, int value, int from);
 
 /** Is the value written by a native layer, added to its result, or read in the layout in which it

@@ -6,6 +6,7 @@
 #include "engine/cpu/native/layout/tensors.h"
 #include "engine/cpu/native/values.h"
 #include "graph/ops.h"
+#include "kernel/sparse/reorder.h"
 
 /** Does the node change the axes of its operand, but not the row-major order of its elements? */
 static bool keeps_row_major_order(const laci_node *node, const laci_shape *x) {
@@ -51,9 +52,41 @@ void laci_native_mark_images(const laci_net *net, bool chosen_alone, bool *image
   }
 }
 
+/** Is the tensor an int8 image of one pixel, and the value the same channels as one row of a matrix
+ * that int8 layers read? */
+static bool is_pixel_read_as_row(const laci_net *net, int tensor, int value) {
+  enum { IMAGE_RANK = 4 };
+  const laci_net_tensor *t = &net->tensors[tensor];
+  const laci_shape *y = laci_plan_shape(&net->plan, value);
+  if (!t->native->bytes || t->native->rows || t->shape.rank != IMAGE_RANK) return false;
+  return laci_native_is_read_as_int8(net, value) &&
+         laci_native_layout_of_value(net, value, NULL).rows && y->rank > 1 &&
+         y->dims[y->rank - 1] == t->shape.dims[1] &&
+         laci_shape_count(&t->shape) == t->shape.dims[1];
+}
+
+/** Binds the value to a copy of an image of one pixel, as one row of a matrix. */
+static void bind_pixel_as_row(laci_net *net, int value, int tensor) {
+  const laci_native_layout have = *net->tensors[tensor].native;
+  const laci_native_layout rows = laci_native_layout_of_value(net, value, have.bytes);
+  const laci_shape *shape = laci_plan_shape(&net->plan, value);
+  const int to = laci_native_tensor_new(net, shape, &rows, -1);
+  const laci_sparse_reorder r = {.from = have.layout,
+                                 .to = rows.layout,
+                                 .size = laci_native_size_in_layout(net, shape, &rows),
+                                 .stride_h = 1,
+                                 .stride_w = 1};
+  (void)laci_native_add_reorder_step(net, tensor, to, &r);
+  laci_net_bind_value(net, value, to);
+}
+
 bool laci_native_bind_same_rows(laci_net *net, int value, int from) {
   const int tensor = net->plan.values[from].tensor;
   const laci_native_layout *native = tensor < 0 ? NULL : net->tensors[tensor].native;
+  if (native && is_pixel_read_as_row(net, tensor, value)) {
+    bind_pixel_as_row(net, value, tensor);
+    return true;
+  }
   if (!native || !native->rows || laci_native_find_same_rows(&net->plan, value) != from)
     return false;
   const int view = laci_net_view_new(net, tensor, laci_plan_shape(&net->plan, value), NULL, false);
