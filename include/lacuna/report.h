@@ -72,8 +72,9 @@ typedef struct lac_layer {
                            mask applied and the kept weights unchanged; 0: not calibrated */
   double error_after;   /* relative error of the layer's outputs on the held-back samples, with the
                            weights that were written; 0: not calibrated */
-  double effect;        /* relative error of the network's outputs if only this layer is pruned; 0:
-                           not measured */
+  double effect;        /* relative error of the network's outputs if only this layer is pruned; of
+                           probabilities p and q: the mean of 1 - sum sqrt(p q); 0: not
+                           measured */
   const char
       *reason; /* why it was not pruned or not permuted, one sentence; NULL: nothing to say */
 } lac_layer;

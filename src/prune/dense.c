@@ -4,19 +4,24 @@
  *     effect of a layer = sum |y - y_l|^2 / sum |y|^2     y: outputs of the dense network,
  *                                                         y_l: with this layer alone pruned
  *
- * Layers are ranked by their effect, with the weights of a fit in which all layers are pruned. A
- * curve shows the loss if the first n layers of the ranking are pruned, with the same weights. If a
- * limit of the loss is given, n is found by bisection. Each try is fitted anew: if fewer layers are
- * pruned, the fits of the others have less to compensate for. Each try is judged on samples that
- * neither the fits nor the ranking have read (drop.c). */
+ * Rows of probabilities have the mean of 1 - sum sqrt(y y_l) as their effect. Layers are ranked by
+ * the larger of two effects: with the weights of a fit in which the layer alone is pruned, and with
+ * those of a fit of all layers. A curve shows the loss if the first n layers of the ranking are
+ * pruned, with the weights of the fit of all. If a limit of the loss is given, n is found by
+ * bisection. Each try is fitted anew: if fewer layers are pruned, the fits of the others have less
+ * to compensate for. Each try is judged on samples that neither the fits nor the ranking have read
+ * (drop.c). */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analyze.h"
 #include "base/budget.h"
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/min.h"
 #include "base/plural.h"
 #include "calibrate/walk.h"
 #include "graph/graph.h"
@@ -56,12 +61,14 @@ static const char *name_of_layer(const laci_analysis *a, int l) {
 /* ---- Measuring how much outputs change ---- */
 
 /* Compares the outputs of the dense network with those of c->mixed, in which some layers are
- * pruned, on at most `most` of the held-back samples. */
-static lac_status compare_outputs_with_dense(const chooser *c, int64_t most,
+ * pruned: on at most `most` of the samples held back, or, if fewer than `least` are, on `least` of
+ * all samples. */
+static lac_status compare_outputs_with_dense(const chooser *c, int64_t least, int64_t most,
                                              laci_output_difference *difference, lac_error *err) {
   const laci_calibration_cut *cut = &c->all->cut;
   const int64_t n_held = cut->n_batches - cut->n_fitted;
-  const int64_t first = n_held > 0 ? cut->n_fitted : 0, n = n_held > 0 ? n_held : cut->n_batches;
+  const int64_t n_least = laci_min(laci_ceil_div(least, cut->batch), cut->n_batches);
+  const int64_t n = n_held > n_least ? n_held : n_least, first = cut->n_batches - n;
   const int64_t most_batches = most / cut->batch > 0 ? most / cut->batch : 1;
   const laci_compare_options how = {.first = first * cut->batch,
                                     .n = (n < most_batches ? n : most_batches) * cut->batch,
@@ -84,9 +91,10 @@ static double estimate_loss(const laci_output_difference *d) {
   return 100 * laci_worst_part_error(d);
 }
 
-static void use_pruned_weight_of_layer(chooser *c, int layer, bool pruned) {
+/* Puts the layer's weight of a fit into c->mixed; its dense weight if `from` is NULL. */
+static void use_weight_of_layer(chooser *c, int layer, const laci_calibrated *from) {
   int s = c->p->analysis->layers[layer].stored;
-  c->mixed[s] = pruned ? c->all->weights[s] : c->p->weights[s];
+  c->mixed[s] = from && from->weights[s] ? from->weights[s] : c->p->weights[s];
 }
 
 /* Judges the loss of a pruned network. *holds: the loss is within the limit, or there is no
@@ -166,23 +174,41 @@ static lac_status find_time_savings(chooser *c, lac_error *err) {
   return st;
 }
 
+/* Measures how much the layer alone, with its weights of this fit, changes the network's outputs.
+ * Raises ranked->effect to that. */
+static lac_status measure_effect(chooser *c, const laci_calibrated *from, ranked_layer *ranked,
+                                 lac_error *err) {
+  laci_output_difference difference;
+  use_weight_of_layer(c, ranked->layer, from);
+  lac_status st = compare_outputs_with_dense(c, MOST_ALONE, MOST_ALONE, &difference, err);
+  use_weight_of_layer(c, ranked->layer, NULL);
+  if (!st) ranked->effect = fmax(ranked->effect, laci_worst_part_shift(&difference));
+  return st;
+}
+
+/* Measures the effects of all layers by two fits. That of each layer alone shows what its mask
+ * loses. That of all layers shows, too, what the layer has to make up for. */
+static lac_status measure_effects(chooser *c, const bool *wanted, lac_error *err) {
+  laci_calibrated *alone = NULL;
+  lac_status st = laci_pruning_fit_each_alone(c->p, c->options, wanted, c->pool, &alone, err);
+  for (int k = 0; k < c->n && !st; k++) {
+    laci_progress("layers alone", k, c->n);
+    c->ranking[k].effect = 0;
+    st = measure_effect(c, alone, &c->ranking[k], err);
+    if (!st) st = measure_effect(c, c->all, &c->ranking[k], err);
+  }
+  laci_calibrated_destroy(alone);
+  if (!st) laci_progress("layers alone", c->n, c->n);
+  return st;
+}
+
 /* Ranks the layers by their effects on the network's outputs. If these cannot be computed, ranks
  * them by the errors of their own outputs. */
-static lac_status rank_layers(chooser *c, lac_error *err) {
-  lac_status st = LAC_OK;
-  for (int k = 0; k < c->n && !st; k++) {
-    int l = c->ranking[k].layer;
-    laci_output_difference alone;
-    c->ranking[k].effect = c->all->layers[l].error_after;
-    if (c->all->outputs_reason) continue;
-    laci_progress("layers alone", k, c->n);
-    use_pruned_weight_of_layer(c, l, true);
-    st = compare_outputs_with_dense(c, MOST_ALONE, &alone, err);
-    use_pruned_weight_of_layer(c, l, false);
-    if (!st) c->ranking[k].effect = laci_worst_part_error(&alone);
-  }
+static lac_status rank_layers(chooser *c, const bool *wanted, lac_error *err) {
+  for (int k = 0; k < c->n; k++)
+    c->ranking[k].effect = c->all->layers[c->ranking[k].layer].error_after;
+  lac_status st = c->all->outputs_reason ? LAC_OK : measure_effects(c, wanted, err);
   if (st) return st;
-  laci_progress("layers alone", c->n, c->n);
   st = find_time_savings(c, err);
   if (st) return st;
   qsort(c->ranking, (size_t)c->n, sizeof *c->ranking,
@@ -206,11 +232,11 @@ static lac_status measure_loss_curve(chooser *c, lac_error *err) {
     if (k > 0) {
       point->layer = c->ranking[k - 1].layer;
       point->effect = c->ranking[k - 1].effect;
-      use_pruned_weight_of_layer(c, point->layer, true);
+      use_weight_of_layer(c, point->layer, c->all);
     }
-    st = compare_outputs_with_dense(c, MOST_SAMPLES, &point->difference, err);
+    st = compare_outputs_with_dense(c, 1, MOST_SAMPLES, &point->difference, err);
   }
-  for (int k = 0; k < c->n; k++) use_pruned_weight_of_layer(c, c->ranking[k].layer, false);
+  for (int k = 0; k < c->n; k++) use_weight_of_layer(c, c->ranking[k].layer, NULL);
   laci_progress("loss over layers", c->n + 1, c->n + 1);
   if (!st) to->n_points = c->n + 1;
   return st;
@@ -431,7 +457,7 @@ lac_status laci_pruning_choose_dense_layers(laci_pruning *p, const laci_prune_op
   if (!st) list_rankable_layers(&c, wanted);
   if (!st) st = may_loss_exceed_limit(&c, &limited, err);
   const bool ranks = how->keep_dense > 0 || limited || how->curve || fast;
-  if (!st && ranks) st = rank_layers(&c, err);
+  if (!st && ranks) st = rank_layers(&c, wanted, err);
   if (!st && (how->curve || (limited && !fast))) st = measure_loss_curve(&c, err);
   if (!st && fast) st = fit_and_judge_for_speed(&c, wanted, &n, &best, err);
   else if (!st && ranks) st = choose_layer_count(&c, wanted, &n, &best, err);

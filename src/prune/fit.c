@@ -7,6 +7,7 @@
 #include "calibrate/walk.h"
 #include "graph/graph.h"
 #include "prune/prune_in.h"
+#include "prune/speed.h"
 
 int laci_pruning_select_layers_to_fit(const laci_pruning *p, const laci_prune_options *options,
                                       bool *wanted) {
@@ -34,11 +35,16 @@ static laci_budget budget_with_new_weights(const laci_pruning *p, const laci_bud
 
 /* Returns the number of calibration walks whose time is forecast when this one begins; 0 after the
  * first. If orders are judged, there is a fit in the file's orders, one in the new orders, and
- * mostly one in a mixture of both. */
-static int count_walks_to_forecast(const laci_pruning *p) {
-  enum { OF_ORDERS = 3 };
+ * mostly one in a mixture of both. If layers stay dense, there is a fit that ranks them and one
+ * without them; how many more a limited loss takes is not known. */
+static int count_walks_to_forecast(const laci_pruning *p, const laci_prune_options *options) {
+  enum { OF_ORDERS = 3, OF_RANKING = 1, OF_REST = 1 };
+  const laci_prune_calibration *how = options->calibration;
+  const bool fast = options->timing && options->timing->speed > 0,
+             fewer = how->keep_dense > 0 || fast;
   if (p->calibration.seconds > 0) return 0;
-  return p->orders ? OF_ORDERS : 1;
+  return (p->orders ? OF_ORDERS : 1) + (fewer || how->curve ? OF_RANKING : 0) +
+         (fewer ? OF_REST : 0);
 }
 
 /* Compares the outputs of the networks as they are deployed, with the statistics that the file
@@ -76,26 +82,36 @@ static void add_to_totals(laci_pruning *p, const laci_calibrated *fitted) {
   if (fitted->forecast_bytes > to->forecast_bytes) to->forecast_bytes = fitted->forecast_bytes;
 }
 
-lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *options,
-                                   const bool *wanted, laci_pool *pool, laci_calibrated **fitted,
-                                   lac_error *err) {
+typedef struct request {
+  laci_pruning *p;
+  const laci_prune_options *options;
+  const bool *wanted;
+  bool each_alone;
+  laci_pool *pool;
+} request;
+
+static lac_status fit(const request *r, laci_calibrated **fitted, lac_error *err) {
+  laci_pruning *p = r->p;
+  const laci_prune_options *options = r->options;
   const laci_budget budget = budget_with_new_weights(p, options->budget);
   laci_adapted adapted;
   *fitted = NULL;
-  lac_status st = laci_pruning_adapt_to_samples(p, options, pool, &adapted, err);
+  lac_status st = laci_pruning_adapt_to_samples(p, options, r->pool, &adapted, err);
   const laci_calibrate_options how = {.pattern = p->pattern,
                                       .form = p->rule.form,
                                       .v = p->rule.v,
                                       .seed = options->search.seed,
                                       .score = options->calibration->score,
                                       .solve = options->calibration->solve,
-                                      .wanted = wanted,
-                                      .n_walks = count_walks_to_forecast(p),
+                                      .each_alone = r->each_alone,
+                                      .wanted = r->wanted,
+                                      .n_walks = count_walks_to_forecast(p, options),
                                       .weights = adapted.weights,
                                       .budget = &budget,
-                                      .pool = pool};
+                                      .pool = r->pool};
   if (!st) st = laci_calibrate(p->analysis, options->calibration->samples, &how, fitted, err);
-  if (!st && adapted.done) st = compare_deployed_outputs(p, options, pool, *fitted, err);
+  if (!st && adapted.done && !r->each_alone)
+    st = compare_deployed_outputs(p, options, r->pool, *fitted, err);
   laci_adapted_clear(&adapted);
   if (!st) {
     add_to_totals(p, *fitted);
@@ -104,4 +120,16 @@ lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *op
   laci_calibrated_destroy(*fitted);
   *fitted = NULL;
   return st;
+}
+
+lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *options,
+                                   const bool *wanted, laci_pool *pool, laci_calibrated **fitted,
+                                   lac_error *err) {
+  return fit(&(request){p, options, wanted, false, pool}, fitted, err);
+}
+
+lac_status laci_pruning_fit_each_alone(laci_pruning *p, const laci_prune_options *options,
+                                       const bool *wanted, laci_pool *pool,
+                                       laci_calibrated **fitted, lac_error *err) {
+  return fit(&(request){p, options, wanted, true, pool}, fitted, err);
 }

@@ -143,6 +143,13 @@ LAC_MUST_CHECK lac_status laci_pruning_fit_layers(laci_pruning *pruning,
                                                   const bool *wanted, laci_pool *pool,
                                                   laci_calibrated **fitted, lac_error *err);
 
+/** fit.c: as laci_pruning_fit_layers, but each layer as if it alone were pruned. The network's
+ * outputs are not compared. */
+LAC_MUST_CHECK lac_status laci_pruning_fit_each_alone(laci_pruning *pruning,
+                                                      const laci_prune_options *options,
+                                                      const bool *wanted, laci_pool *pool,
+                                                      laci_calibrated **fitted, lac_error *err);
+
 /** dense.c: chooses the layers that stay dense, as options->calibration says, and measures the loss
  * over the number of pruned layers. *fitted is at first a fit of all wanted layers. If layers stay
  * dense, a fit without them replaces it, and their entries of `wanted` become false. */

@@ -300,7 +300,7 @@ static void what_is_pruned_already_keeps_its_mask(void **state) {
 
 static void the_most_harmful_layers_stay_dense(void **state) {
   (void)state;
-  double before = INFINITY;
+  double before = INFINITY, all = 0;
   for (int dense = 0; dense <= N_LAYERS + 1; dense++) {
     rig r;
     rig_init(&r, "wanda");
@@ -317,7 +317,10 @@ static void the_most_harmful_layers_stay_dense(void **state) {
         if (p->layers[m].pruned) assert_true(p->layers[m].effect <= p->layers[l].effect);
       }
     }
-    assert_true(p->calibration.outputs.relative < before);
+    /* a fit without one more layer may err a little more, as its others make up for less */
+    assert_true(p->calibration.outputs.relative < 1.05 * before);
+    if (n_dense == 0) all = p->calibration.outputs.relative;
+    else assert_true(p->calibration.outputs.relative < 0.8 * all);
     if (n_dense == N_LAYERS) assert_true(p->calibration.outputs.relative == 0);
     else before = p->calibration.outputs.relative;
     laci_pruning_destroy(p);
