@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy without any data: top-1 on CIFAR-10's whole test set after `prune --calibration synthetic`.
 
-    bench/synthetic.py [--build build/release] [--networks 20,32,44,56] [--seeds 5] [--lite0]
+    bench/synthetic.py [--build build/release] [--networks 20,32,44,56] [--seeds 5] [--lite0] [OPTION OF prune ...]
 
-One row a network and order of channels, the mean of the seeds with the least and the most; --lite0 adds EfficientNet-Lite0 on the
-100 photographs of ../shared. Networks and data are those of ../shared.
+One row a network, the mean of the seeds with the least and the most; --lite0 adds EfficientNet-Lite0 on the 100 photographs of
+../shared. Networks and data are those of ../shared.
 """
 import argparse
 import pathlib
@@ -19,7 +19,6 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = TOP.parent / "shared"
 CIFAR = ["--data", SHARED / "data/cifar-10-batches-bin", "--mean", "123.675,116.28,103.53", "--std", "58.395,57.12,57.375"]
 PHOTOGRAPHS = ["--data", SHARED / "data/imagenet-sample", "--mean", "127,127,127", "--std", "128,128,128"]
-ORDERS = {"searched": [], "the file's": ["--no-permute"]}
 
 
 def run(*command):
@@ -33,16 +32,15 @@ def top1(lacuna, model, data):
     return float(re.search(r"top-1 ([0-9.]+)%", run(lacuna, "eval", model, *data)).group(1))
 
 
-def row(lacuna, folder, name, model, data, seeds):
-    dense = top1(lacuna, model, data)
-    for order, options in ORDERS.items():
-        found, begin = [], time.monotonic()
-        for seed in range(seeds):
-            out = folder / "out.onnx"
-            run(lacuna, "prune", model, "-o", out, "--force", "--calibration", "synthetic", "--seed", seed, *options)
-            found.append(top1(lacuna, out, data))
-        print(f"| {name} | {dense:.2f} | {order} | {statistics.mean(found):.2f} ({min(found):.2f}-{max(found):.2f}) | "
-              f"{(time.monotonic() - begin) / seeds:.0f} |", flush=True)
+def row(lacuna, folder, name, model, data, args, options):
+    dense, found, seconds = top1(lacuna, model, data), [], []
+    for seed in range(args.seeds):
+        out, begin = folder / "out.onnx", time.monotonic()
+        run(lacuna, "prune", model, "-o", out, "--force", "--calibration", "synthetic", "--seed", seed, *options)
+        seconds.append(time.monotonic() - begin)
+        found.append(top1(lacuna, out, data))
+    print(f"| {name} | {dense:.2f} | {statistics.mean(found):.2f} ({min(found):.2f}-{max(found):.2f}) | "
+          f"{min(seconds):.1f} |", flush=True)
 
 
 def main():
@@ -51,15 +49,15 @@ def main():
     parser.add_argument("--networks", default="20,32,44,56")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--lite0", action="store_true")
-    args = parser.parse_args()
+    args, options = parser.parse_known_args()
     lacuna = args.build.resolve() / "lacuna"
-    print("| network | dense | order of channels | top-1, % | seconds, evaluation included |\n|---|---|---|---|---|")
+    print("| network | dense | top-1, % | seconds, the least |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="synthetic-") as folder:
         folder = pathlib.Path(folder)
-        for size in args.networks.split(","):
-            row(lacuna, folder, f"ResNet-{size}", SHARED / f"models/resnet{size}_cifar10.onnx", CIFAR, args.seeds)
+        for size in filter(None, args.networks.split(",")):
+            row(lacuna, folder, f"ResNet-{size}", SHARED / f"models/resnet{size}_cifar10.onnx", CIFAR, args, options)
         if args.lite0:
-            row(lacuna, folder, "EfficientNet-Lite0", SHARED / "models/efficientnet_lite0.onnx", PHOTOGRAPHS, args.seeds)
+            row(lacuna, folder, "EfficientNet-Lite0", SHARED / "models/efficientnet_lite0.onnx", PHOTOGRAPHS, args, options)
 
 
 if __name__ == "__main__":

@@ -61,12 +61,13 @@ static int compare_effects(const void *a, const void *b) {
 /* Measures the effect of each layer, and sorts the layers: the largest effect first. */
 static lac_status measure_effects(mixed_work *w, lac_error *err) {
   laci_output_cache *cache = laci_output_cache_create(cached);
-  const laci_quantize_trial trial = {w->scales, w->in_floats, cache, SAMPLES};
+  const laci_quantize_trial trial = {
+      .quantizers = w->scales, .in_floats = w->in_floats, .cache = cache, .most_compared = SAMPLES};
   lac_status st = LAC_OK;
   for (int at = 0; at < w->n_effects && !st; at++) {
     laci_quantization *one = NULL;
     for (int l = 0; l < w->n_layers; l++) w->in_floats[l] = l != w->effects[at].layer;
-    st = laci_quantize_once(w->from, w->file, w->how, &trial, NULL, &one, err);
+    st = laci_quantize_once(w->from, w->file, w->how, &trial, &one, err);
     if (!st) w->effects[at].effect = laci_worst_part_error(&one->outputs);
     laci_quantization_destroy(one);
   }
@@ -87,10 +88,10 @@ static const char *explain_float_layer(laci_quantization *made, double effect) {
 /* Quantizes all layers but the n of largest effect. */
 static lac_status quantize_but_worst(mixed_work *w, int n, laci_quantization **made,
                                      lac_error *err) {
-  const laci_quantize_trial trial = {w->scales, w->in_floats, NULL, 0};
+  const laci_quantize_trial trial = {.quantizers = w->scales, .in_floats = w->in_floats};
   memset(w->in_floats, 0, (size_t)w->n_layers * sizeof *w->in_floats);
   for (int at = 0; at < n; at++) w->in_floats[w->effects[at].layer] = true;
-  lac_status st = laci_quantize_once(w->from, w->file, w->how, &trial, NULL, made, err);
+  lac_status st = laci_quantize_once(w->from, w->file, w->how, &trial, made, err);
   for (int at = 0; at < w->n_effects && !st; at++) {
     laci_quantized_layer *layer = &(*made)->layers[w->effects[at].layer];
     layer->effect = w->effects[at].effect;
@@ -143,12 +144,12 @@ static lac_status leave_worst_in_floats(mixed_work *w, laci_quantization **made,
 lac_status laci_quantize_within_limit(const laci_weighted_graph *from, laci_onnx *file,
                                       const laci_quantize_options *options,
                                       laci_quantization **quantization, lac_error *err) {
-  const laci_quantize_trial trial = {.most_compared = 0};
   mixed_work w = {.from = from, .file = file, .how = options};
   laci_quantization *all = NULL;
   w.scales = laci_alloc((size_t)from->graph->n_values + 1, sizeof *w.scales);
+  const laci_quantize_trial trial = {.found = w.scales};
   lac_status st = w.scales ? LAC_OK : laci_fail_memory(err, "the scales of values");
-  if (!st) st = laci_quantize_once(from, file, options, &trial, w.scales, &all, err);
+  if (!st) st = laci_quantize_once(from, file, options, &trial, &all, err);
   if (!st) st = measure_loss(&w, all, err);
   if (!st && all->loss > options->limit->most) {
     laci_log(LAC_LOG_INFO,

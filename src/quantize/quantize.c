@@ -253,15 +253,15 @@ static void copy_scales(const laci_quantizing *q, laci_affine *scales) {
 
 lac_status laci_quantize_once(const laci_weighted_graph *from, laci_onnx *file,
                               const laci_quantize_options *options,
-                              const laci_quantize_trial *trial, laci_affine *scales,
-                              laci_quantization **quantization, lac_error *err) {
+                              const laci_quantize_trial *trial, laci_quantization **quantization,
+                              lac_error *err) {
   *quantization = NULL;
   laci_quantization *out = laci_alloc(1, sizeof *out);
   if (!out) return laci_fail_memory(err, "the quantized network");
   laci_quantizing q = {
       .graph = from->graph, .weights = from->weights, .how = options, .trial = trial, .out = out};
   lac_status st = quantize_and_compare(&q, from, file, err);
-  if (!st) copy_scales(&q, scales);
+  if (!st) copy_scales(&q, trial->found);
   quantizing_clear(&q);
   if (st) {
     laci_quantization_destroy(out);
@@ -277,7 +277,7 @@ lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
   const laci_quantize_trial all = {.most_compared = 0};
   lac_status st = options->limit
                       ? laci_quantize_within_limit(from, file, options, quantization, err)
-                      : laci_quantize_once(from, file, options, &all, NULL, quantization, err);
+                      : laci_quantize_once(from, file, options, &all, quantization, err);
   if (st) return st;
   const laci_quantization *out = *quantization;
   laci_log(LAC_LOG_DEBUG, "quantized: %d of %d layer%s, %d value%s", out->n_quantized,

@@ -24,6 +24,8 @@ typedef struct laci_quantize_layer {
 /** What an earlier quantization of the same network found, and which layers are left out now. */
 typedef struct laci_quantize_trial {
   const laci_affine *quantizers; /* [n_values] scales that were found; NULL: they are measured */
+  laci_affine *found;            /* [n_values] where the scale of each quantized value is stored;
+                                    NULL: nowhere */
   const bool *in_floats;         /* [n_layers] layers that stay in floats, in the order of
                                     laci_quantize_find_layers; NULL: none */
   laci_output_cache *cache;      /* outputs of the float network; NULL: there is no cache */
@@ -52,11 +54,10 @@ typedef struct laci_quantizing {
 
 /* ---- Functions of quantize.c ---- */
 
-/** Quantizes the network as laci_quantize does without a limit. scales: [n_values] the scale of
- * each quantized value is stored there; NULL: nowhere. */
+/** Quantizes the network as laci_quantize does without a limit. */
 LAC_MUST_CHECK lac_status laci_quantize_once(const laci_weighted_graph *from, laci_onnx *file,
                                              const laci_quantize_options *options,
-                                             const laci_quantize_trial *trial, laci_affine *scales,
+                                             const laci_quantize_trial *trial,
                                              laci_quantization **quantization, lac_error *err);
 /** Lists the bytes of the new graph's weights: those of `from` for a tensor of the same name; NULL:
  * the graph's own. The caller frees the list. NULL: there is no memory. */

@@ -116,8 +116,8 @@ static void rows_are_unpadded_where_they_can_be(void **state) {
   }
 }
 
-/* oneDNN has no such algorithm for them: by the tables of a Zen 3 and a Zen 4, and without a copy of
- * the input. */
+/* oneDNN has no such algorithm for them. By the tables of a Zen 3 and a Zen 4 it is taken, and the
+ * input is not copied. */
 static void the_rule_takes_it_for_first_layers(void **state) {
   static const char text[] =
       "input x 1x3x224x224\nstored w 64x3x7x7\nstored v 64x64x1x1 pruned\n"

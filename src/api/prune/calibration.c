@@ -96,6 +96,12 @@ lac_status laci_calibration_open(const lac_model *model, const lac_options *opti
   return LAC_OK;
 }
 
+bool laci_calibration_can_judge_orders(const laci_calibration_source *source) {
+  if (!source->samples || !source->calibration.drawn) return true;
+  laci_log(LAC_LOG_INFO, "channels stay in the file's order: drawn samples cannot judge another");
+  return false;
+}
+
 void laci_calibration_close(laci_calibration_source *source) {
   laci_calibration_close_distill(source->distill);
   laci_samples_close(source->samples);

@@ -71,6 +71,10 @@ typedef struct laci_calibration_source {
 LAC_MUST_CHECK lac_status laci_calibration_open(const lac_model *model, const lac_options *options,
                                                 const laci_job *job,
                                                 laci_calibration_source *source, lac_error *err);
+/** Can the samples judge orders of channels? Drawn ones cannot: no order that lowered the errors of
+ * outputs on them lowered those on real samples, too (bench/notes/without-training.md). Then a line
+ * of the log says that the file's order stays. */
+bool laci_calibration_can_judge_orders(const laci_calibration_source *source);
 void laci_calibration_close(laci_calibration_source *source); /* *source may be empty */
 
 /** Describes the open source->samples for the network in source->list, all but labels. Fails

@@ -15,7 +15,6 @@
 #include "api/prune/timing_in.h"
 #include "api/run/process_group_in.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "lacuna/process_group.h"
 
 static laci_permute_for permute_goal_of_options(const lac_options *options) {
@@ -41,14 +40,6 @@ laci_prune_options laci_prune_options_of(const lac_options *options, const laci_
                               .spill = job->streamed,
                               .budget = &job->budget,
                               .comm = laci_process_group_comm(options->group)};
-}
-
-/* Are orders of channels searched? Not if all samples are drawn: then no order that lowered the
- * errors of outputs lowered them on real samples, too (bench/notes/without-training.md). */
-static bool is_order_searched(const laci_prune_kind *kind, const laci_calibration_source *source) {
-  if (!kind->permute || !source->samples || !source->calibration.drawn) return kind->permute;
-  laci_log(LAC_LOG_INFO, "channels stay in the file's order: drawn samples cannot judge another");
-  return false;
 }
 
 /* Every step that can fail comes before the first change of the model. */
@@ -86,7 +77,7 @@ lac_status laci_prune_once(lac_model *model, lac_options *options, laci_prune_ki
   if (!st) st = laci_timing_open(&job, options, &timing, err);
   how.timing = laci_timing_get_interface(timing);
   how.calibration = source.samples ? &source.calibration : NULL;
-  how.permute = is_order_searched(kind, &source);
+  how.permute = kind->permute && laci_calibration_can_judge_orders(&source);
   if (!st) st = laci_prune_begin(job.analysis, &how, job.pool, &pruning, err);
   if (!st) st = laci_calibration_distill(&source, pruning, &how, job.pool, err);
   if (!st) st = laci_prune_end(pruning, &how, job.pool, err);
