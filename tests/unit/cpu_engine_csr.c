@@ -121,7 +121,7 @@ static void a_name_of_no_algorithm_is_refused(void **state) {
   assert_non_null(
       strstr(err.text,
              "generated, amx, depthwise, depthwise_int8, sum, pool, average_pool, table, shift, "
-             "gate, grouped_rows, csr and winograd"));
+             "gate, move, grouped_rows, csr and winograd"));
   assert_int_equal(setenv("LAC_ALGORITHM", "", 1), 0); /* says nothing */
   assert_int_equal(setenv("LAC_SPARSE", "csr", 1), 0);
   assert_int_equal(laci_engine_create(graph, &options, &engine, &err), LAC_BAD_ARGUMENT);

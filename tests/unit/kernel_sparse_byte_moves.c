@@ -24,7 +24,7 @@ enum { GUARD = 64, UNTOUCHED = 0x5A, MOST = 64, MOST_PARTS = 4, ZERO = 9, SIDE =
 /* A move, its lists and the bytes that it moves. */
 typedef struct trial {
   laci_byte_move m;
-  laci_byte_part parts[MOST_PARTS];
+  laci_byte_move_part parts[MOST_PARTS];
   int32_t lists[MOST_PARTS][3][MOST];
   laci_byte_run runs[MOST_PARTS][MOST];
   uint8_t tables[MOST_PARTS][LACI_N_BYTES];
@@ -83,11 +83,11 @@ static void make_parts(dice *d, trial *t, laci_memory_format format, int64_t str
                                                 : below(d, 2)                ? LACI_FORMAT_CHW
                                                                              : LACI_FORMAT_PC16P};
   for (int at = 0; at < t->m.n_parts; at++) {
-    laci_byte_part *part = &t->parts[at];
+    laci_byte_move_part *part = &t->parts[at];
     t->channels[at] = 1 + below(d, 20);
     t->h[at] = alike ? t->m.h : 1 + below(d, 5);
     const int64_t w = alike ? t->m.w : 1 + below(d, 20);
-    *part = (laci_byte_part){.x = at, .width = w};
+    *part = (laci_byte_move_part){.x = at, .width = w};
     part->in = layout_of(d, formats[at % 2], t->channels[at], t->h[at], w, alike ? stride : w + 1);
     fill_list(d, t->lists[at][0], t->m.channels, t->channels[at], below(d, 3) ? 0 : below(d, 5));
     fill_list(d, t->lists[at][1], t->m.h, t->h[at], alike ? 0 : below(d, 5));
@@ -161,7 +161,7 @@ static void make_operand(dice *d, trial *t, int part) {
 static uint8_t want_at(const trial *t, int64_t b, int64_t channel, const int64_t pixel[2],
                        int64_t lane) {
   for (int at = 0; at < t->m.n_parts && channel < t->m.channels; at++) {
-    const laci_byte_part *p = &t->parts[at];
+    const laci_byte_move_part *p = &t->parts[at];
     const int64_t from[] = {p->rows[pixel[0]], t->lists[at][2][pixel[1]]};
     if (p->channels[channel] < 0 || from[0] < 0 || from[1] < 0) continue;
     const uint8_t x = *place_at(&p->in, t->x[at], b, p->channels[channel], from, lane);

@@ -23,7 +23,7 @@ typedef struct laci_byte_run {
 
 /** One part of a result. The lists have an entry for each channel and row of the result; -1: the
  * part does not have it. */
-typedef struct laci_byte_part {
+typedef struct laci_byte_move_part {
   int x;                 /* number of the operand */
   laci_sparse_layout in; /* layout of the operand */
   int64_t width;         /* number of columns of the operand */
@@ -31,14 +31,14 @@ typedef struct laci_byte_part {
   const laci_byte_run *runs; /* [n_runs] the columns */
   int64_t n_runs;
   const uint8_t *table; /* [256] the byte that each byte becomes; NULL: the same byte */
-} laci_byte_part;
+} laci_byte_move_part;
 
 typedef struct laci_byte_move {
   laci_sparse_layout out;
   int64_t channels, h, w; /* size of the result, in bytes */
   int64_t n_image_blocks; /* number of images, or of groups of 16 images in HWC16N */
   int n_parts;
-  const laci_byte_part *parts;       /* [n_parts] */
+  const laci_byte_move_part *parts;  /* [n_parts] */
   bool is_filled;                    /* every byte of the channels belongs to a part */
   uint8_t fill;                      /* the byte where no part has one */
   uint8_t zero;                      /* the byte after the last channel of the last int8x4 */

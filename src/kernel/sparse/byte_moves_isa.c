@@ -19,7 +19,7 @@ static const uint32_t all_bytes = UINT32_MAX;
  * of whose bytes do. */
 typedef struct share {
   const laci_byte_move *m;
-  const laci_byte_part *part;
+  const laci_byte_move_part *part;
   const uint32_t *x; /* x at its image block and channel; y likewise */
   uint32_t *y;
   int shift;     /* number of bits by which x is shifted to the left; negative: to the right */
@@ -188,7 +188,7 @@ static void move_share(const share *p) {
 
 /* Returns how many int8x4 of y, from channel `first` on and at most n, are neighbouring int8x4 of
  * the part's operand. */
-static int64_t count_whole(const laci_byte_move *m, const laci_byte_part *part, int64_t first,
+static int64_t count_whole(const laci_byte_move *m, const laci_byte_move_part *part, int64_t first,
                            int64_t n) {
   const int32_t *channels = part->channels + first;
   const int64_t most = m->channels - first < n * INT8X4 ? m->channels - first : n * INT8X4;
@@ -199,7 +199,7 @@ static int64_t count_whole(const laci_byte_move *m, const laci_byte_part *part, 
 }
 
 /* Moves the bytes of one int8x4 channel that the part gives to it. first: its first channel. */
-static void move_one(const laci_byte_move *m, const laci_byte_part *part, const uint32_t *x,
+static void move_one(const laci_byte_move *m, const laci_byte_move_part *part, const uint32_t *x,
                      int64_t first, uint32_t *y) {
   const int n = m->channels - first < INT8X4 ? (int)(m->channels - first) : INT8X4;
   unsigned done = 0;
@@ -224,7 +224,7 @@ static void move_one(const laci_byte_move *m, const laci_byte_part *part, const 
 }
 
 /* Moves what the part gives to n int8x4 channels. first: their first channel. */
-static void move_part(const laci_byte_move *m, const laci_byte_part *part, const uint32_t *x,
+static void move_part(const laci_byte_move *m, const laci_byte_move_part *part, const uint32_t *x,
                       int64_t first, int64_t n, uint32_t *y) {
   for (int64_t at = 0; at < n;) {
     const int64_t channel = first + at * INT8X4, whole = count_whole(m, part, channel, n - at);
@@ -268,7 +268,7 @@ void LACI_VARIANT(laci_byte_move)(const laci_byte_move *m, const uint32_t *const
         fill_pixels(m, its, to + k * m->out.channel_stride);
     }
     for (int part = 0; part < m->n_parts; part++) {
-      const laci_byte_part *p = &m->parts[part];
+      const laci_byte_move_part *p = &m->parts[part];
       move_part(m, p, x[p->x] + image_block * p->in.n_floats, channel, n, to);
     }
     at += n;
