@@ -75,7 +75,7 @@ def test_a_report_is_plain_data(digits, tmp_path):
 
 def test_check_inspect_plot_pack(digits, tmp_path):
     out, packed = tmp_path / "out.onnx", tmp_path / "out.lac"
-    lacuna.prune(digits, out, verify=False, no_calibration=True)
+    lacuna.prune(digits, out, verify=False, no_calibration=True, solve=False)
     assert lacuna.check(out, against=digits, target="tensorrt").holds_pattern and not lacuna.check(digits).holds_pattern
     with pytest.raises(lacuna.Error):
         other = lacuna.Model(digits)

@@ -236,7 +236,7 @@ def test_engines_agree(tmp_path, seed):
         for environment in ({}, {"LAC_SPARSE": "all"}, {"LAC_ALGORITHM": "amx"}, {"LAC_ALGORITHM": "csr", "LAC_CPU": "scalar"}):
             got, text = run(tmp_path, **environment)
             apart = np.abs(got - want)
-            # Where a sum is halfway it may fall on either side: a few values, and what follows from them.
-            assert apart.max() <= .2 * scale and np.count_nonzero(apart > 1e-4 * scale) <= 3 + .03 * apart.size, environment
+            # Where a sum is halfway it may fall on either side: a few values, and what follows from them. A step is at most a fifth of the scale.
+            assert apart.max() <= .201 * scale and np.count_nonzero(apart > 1e-4 * scale) <= 3 + .03 * apart.size, environment
             layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise", "int8 average", "int8 move", " amx"))
     assert layers > EACH
