@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -296,7 +297,7 @@ def failure_lines(results):
     for task in TASKS:
         found = results.get(task.name, {})
         failed = {name: kept["failed"] for name, kept in found.get("variants", {}).items() if "failed" in kept}
-        lines += [f"- {task.what}, {name}: `{why}`" for name, why in {**failed, **found.get("untimed", {})}.items()]
+        lines += [f"- {task.what}, {name}: `{re.sub('/[^ ]*/', '', why)}`" for name, why in {**failed, **found.get("untimed", {})}.items()]
     return lines or ["None."]
 
 
