@@ -11,6 +11,7 @@
 #ifndef LACI_KERNEL_POINTWISE_FAKE_QUANTIZE_H
 #define LACI_KERNEL_POINTWISE_FAKE_QUANTIZE_H
 
+#include <math.h>
 #include <stdint.h>
 
 #include "kernel/variants.h"
@@ -25,6 +26,12 @@ typedef struct laci_fake_quantized {
 static inline float laci_quantize_clip(float x, float low, float high) {
   const float above = x > low ? x : low;
   return above < high ? above : high;
+}
+
+/** Returns the integer that x becomes, as int8 layers and tables store it: its distance from `low`,
+ * which must be at most 255. */
+static inline uint8_t laci_quantize_to_byte(const laci_fake_quantized *q, float x) {
+  return (uint8_t)(laci_quantize_clip(rintf(x / q->scale), q->low, q->high) - q->low);
 }
 
 /** Fake-quantizes n floats of x into y, which may be x. Needs only the alignment of floats.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Computes a table, by the operators' own evaluation in double. Each result is rounded to f32, as a
  * careful plan rounds it (lower/plain.c), so that both give the same bits. */
-#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -81,8 +80,7 @@ static void set_table_results(laci_table_pattern *table, const float *results) {
   table->table.from = *table->from;
   memcpy(table->table.values, results, sizeof table->table.values);
   for (int at = 0; to && at < LACI_N_BYTES; at++) {
-    const float whole = laci_quantize_clip(rintf(results[at] / to->scale), to->low, to->high);
-    table->bytes[at] = (uint8_t)(whole - to->low);
+    table->bytes[at] = laci_quantize_to_byte(to, results[at]);
   }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds the layers that move bytes of int8 values: operators of plan/moves.h whose operands are
  * quantized, and whose result is, too. Its units may be others. */
-#include <math.h>
 
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/layout/layout.h"
@@ -69,10 +68,9 @@ static bool moves_pixels(const laci_native_moved_part *part, const laci_sparse_w
 static bool set_fill(const laci_moves *moves, const laci_fake_quantized *y, bool is_rounded,
                      laci_native_move *move) {
   const float value = (float)moves->constant;
-  const float whole = laci_quantize_clip(rintf(value / y->scale), y->low, y->high);
   move->is_filled = !moves->is_padded;
-  move->fill = (uint8_t)(whole - y->low);
-  return move->is_filled || is_rounded || whole * y->scale == value;
+  move->fill = laci_quantize_to_byte(y, value);
+  return move->is_filled || is_rounded || ((float)move->fill + y->low) * y->scale == value;
 }
 
 /* ---- The sources ---- */

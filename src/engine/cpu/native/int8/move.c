@@ -4,8 +4,6 @@
  * each byte becomes when it is dequantized and quantized again. */
 #include "kernel/sparse/byte_moves.h"
 
-#include <math.h>
-
 #include "cpu/pool.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 #include "engine/cpu/native/algorithms/algorithms.h"
@@ -47,8 +45,7 @@ static const uint8_t *make_table(laci_net *net, const laci_fake_quantized *x,
                                  const laci_fake_quantized *y) {
   uint8_t *table = laci_plan_alloc(&net->plan, LACI_N_BYTES, sizeof *table);
   for (int at = 0; at < LACI_N_BYTES && table; at++) {
-    const float value = ((float)at + x->low) * x->scale;
-    table[at] = (uint8_t)(laci_quantize_clip(rintf(value / y->scale), y->low, y->high) - y->low);
+    table[at] = laci_quantize_to_byte(y, ((float)at + x->low) * x->scale);
   }
   return table;
 }

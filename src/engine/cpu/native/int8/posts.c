@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What follows the sums of an int8 layer whose results are int8, in the form that
  * kernel/sparse/int8x4.h reads: bounds, residual and functions, in units of the result. */
-#include <math.h>
 
 #include "kernel/pointwise/function.h"
 #include "kernel/sparse/bytes.h"
 #include "engine/cpu/native/layer.h"
 #include "engine/cpu/native/int8/int8.h"
-
-/** Returns a bound of the results as a quantized byte. */
-static uint8_t quantize_bound(const laci_fake_quantized *q, float bound) {
-  return (uint8_t)(laci_quantize_clip(rintf(bound / q->scale), q->low, q->high) - q->low);
-}
 
 /** Sets the functions that follow the sums. Functions compute real numbers. So all that follows the
  * sums is in real numbers, and an additional last function converts to units of the result. */
@@ -38,8 +32,8 @@ void laci_native_set_int8_bounds(laci_native_layer *layer) {
   laci_sparse_quantized *q = &layer->int8->quantized;
   const laci_fake_quantized *y = layer->int8->y;
   q->zero = laci_bytes_zero_point(y);
-  q->low = layer->has_low ? quantize_bound(y, layer->low) : 0;
-  q->high = layer->has_high ? quantize_bound(y, layer->high) : (uint8_t)(y->high - y->low);
+  q->low = layer->has_low ? laci_quantize_to_byte(y, layer->low) : 0;
+  q->high = layer->has_high ? laci_quantize_to_byte(y, layer->high) : (uint8_t)(y->high - y->low);
 }
 
 bool laci_native_set_int8_post_functions(laci_net *net, laci_native_layer *layer) {
