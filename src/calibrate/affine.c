@@ -75,11 +75,18 @@ static void clip_range_tails(const laci_range *r, double *low, double *high) {
   *high = fmax(0, last == LACI_RANGE_BINS - 1 ? r->high : r->low + (last + 1) * width);
 }
 
-laci_affine laci_range_choose_affine(const laci_range *r, laci_range_rule rule, bool is_signed) {
+static laci_affine choose_affine(const laci_range *r, laci_range_rule rule, bool is_signed) {
   double low = fmin(0, r->low), high = fmax(0, r->high);
   if (rule == LACI_RANGE_MSE) return find_least_error_affine(r, low, high, is_signed);
   if (rule == LACI_RANGE_PERCENTILE) clip_range_tails(r, &low, &high);
   laci_affine q = affine_of_range(low, high, is_signed);
   q.error = quantization_error(r, &q);
+  return q;
+}
+
+laci_affine laci_range_choose_affine(const laci_range *r, laci_range_rule rule, bool is_signed) {
+  laci_affine q = choose_affine(r, rule, is_signed);
+  q.low = r->low;
+  q.high = r->high;
   return q;
 }

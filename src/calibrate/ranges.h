@@ -48,6 +48,7 @@ typedef enum laci_range_rule {
 typedef struct laci_affine {
   float scale; /* the number that an integer step stands for; 0: all elements are 0 */
   int zero, least, most;
+  double low, high; /* smallest and largest element of the value on the samples */
   double error; /* squared error of rounding and clipping, divided by the sum of squares; estimated
                    from the bins */
 } laci_affine;

@@ -86,9 +86,10 @@ static const char *explain_float_layer(laci_quantization *made, double effect) {
 }
 
 /* Quantizes all layers but the n of largest effect. */
-static lac_status quantize_but_worst(mixed_work *w, int n, laci_quantization **made,
-                                     lac_error *err) {
-  const laci_quantize_trial trial = {.quantizers = w->scales, .in_floats = w->in_floats};
+static lac_status quantize_but_worst(mixed_work *w, int n, int64_t most_compared,
+                                     laci_quantization **made, lac_error *err) {
+  const laci_quantize_trial trial = {
+      .quantizers = w->scales, .in_floats = w->in_floats, .most_compared = most_compared};
   memset(w->in_floats, 0, (size_t)w->n_layers * sizeof *w->in_floats);
   for (int at = 0; at < n; at++) w->in_floats[w->effects[at].layer] = true;
   lac_status st = laci_quantize_once(w->from, w->file, w->how, &trial, made, err);
@@ -108,7 +109,7 @@ static lac_status find_fewest_in_floats(mixed_work *w, int *fewest, double *loss
   while (least < most) {
     const int n = least + (most - least) / 2;
     laci_quantization *tried = NULL;
-    lac_status st = quantize_but_worst(w, n, &tried, err);
+    lac_status st = quantize_but_worst(w, n, 0, &tried, err);
     if (!st) st = measure_loss(w, tried, err);
     const double found = st ? 0 : tried->loss;
     laci_quantization_destroy(tried);
@@ -133,7 +134,7 @@ static lac_status leave_worst_in_floats(mixed_work *w, laci_quantization **made,
   double loss = 0;
   lac_status st = measure_effects(w, err);
   if (!st) st = find_fewest_in_floats(w, &n, &loss, err);
-  if (!st) st = quantize_but_worst(w, n, made, err);
+  if (!st) st = quantize_but_worst(w, n, LACI_QUANTIZE_COMPARE_ALL, made, err);
   if (st) return st;
   (*made)->loss = loss;
   laci_log(LAC_LOG_INFO, "%d of %d layers stay in floats; quantized, the others lose at most %.3g",
@@ -147,7 +148,7 @@ lac_status laci_quantize_within_limit(const laci_weighted_graph *from, laci_onnx
   mixed_work w = {.from = from, .file = file, .how = options};
   laci_quantization *all = NULL;
   w.scales = laci_alloc((size_t)from->graph->n_values + 1, sizeof *w.scales);
-  const laci_quantize_trial trial = {.found = w.scales};
+  const laci_quantize_trial trial = {.found = w.scales, .most_compared = LACI_QUANTIZE_COMPARE_ALL};
   lac_status st = w.scales ? LAC_OK : laci_fail_memory(err, "the scales of values");
   if (!st) st = laci_quantize_once(from, file, options, &trial, &all, err);
   if (!st) st = measure_loss(&w, all, err);

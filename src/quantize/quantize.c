@@ -97,8 +97,7 @@ static lac_status take_known_scales(laci_quantizing *q, lac_error *err) {
     const char *name = laci_arena_text(&q->out->arena, q->graph->values[v].name);
     if (!name) return laci_fail_memory(err, "ranges of values");
     if (q->quantizers[v].scale > 0)
-      q->out->values[q->out->n_values++] =
-          (laci_quantized_value){.name = name, .quantizer = q->quantizers[v]};
+      q->out->values[q->out->n_values++] = (laci_quantized_value){name, q->quantizers[v]};
   }
   return LAC_OK;
 }
@@ -134,8 +133,7 @@ static lac_status measure_ranges(laci_quantizing *q, const laci_weighted_graph *
                  name);
       continue;
     }
-    q->out->values[q->out->n_values++] =
-        (laci_quantized_value){name, ranges[k].low, ranges[k].high, *to};
+    q->out->values[q->out->n_values++] = (laci_quantized_value){name, *to};
   }
   laci_free(values);
   laci_free(ranges);
@@ -182,11 +180,10 @@ const uint8_t **laci_quantize_match_weights(const laci_weighted_graph *from,
 static lac_status compare_with_float_network(laci_quantizing *q, const laci_weighted_graph *from,
                                              const laci_calibration_cut *cut, lac_error *err) {
   const bool all = cut->n_fitted == cut->n_batches;
-  int64_t n_batches = all ? cut->n_batches : cut->n_batches - cut->n_fitted;
-  if (q->trial->most_compared > 0)
-    n_batches = laci_min(n_batches, laci_ceil_div(q->trial->most_compared, cut->batch));
+  const int64_t n_batches = all ? cut->n_batches : cut->n_batches - cut->n_fitted;
+  const int64_t most = laci_ceil_div(q->trial->most_compared, cut->batch);
   const laci_compare_options how = {.first = all ? 0 : cut->n_fitted * cut->batch,
-                                    .n = n_batches * cut->batch,
+                                    .n = laci_min(n_batches, most) * cut->batch,
                                     .batch = cut->batch,
                                     .pool = q->how->pool,
                                     .budget = q->how->budget,
@@ -240,7 +237,7 @@ static lac_status quantize_and_compare(laci_quantizing *q, const laci_weighted_g
   if (!st) st = laci_quantize_write(q, err);
   if (!st) st = laci_quantize_raise_opset(q, err);
   if (!st) st = laci_onnx_edit_apply(q->edit, &q->out->graph, err);
-  return st ? st : compare_with_float_network(q, from, &cut, err);
+  return st || q->trial->most_compared == 0 ? st : compare_with_float_network(q, from, &cut, err);
 }
 
 /* Stores the scale of each quantized value, its own or the one that it shares. */
@@ -274,7 +271,7 @@ lac_status laci_quantize_once(const laci_weighted_graph *from, laci_onnx *file,
 lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
                          const laci_quantize_options *options, laci_quantization **quantization,
                          lac_error *err) {
-  const laci_quantize_trial all = {.most_compared = 0};
+  const laci_quantize_trial all = {.most_compared = LACI_QUANTIZE_COMPARE_ALL};
   lac_status st = options->limit
                       ? laci_quantize_within_limit(from, file, options, quantization, err)
                       : laci_quantize_once(from, file, options, &all, quantization, err);

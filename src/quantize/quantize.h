@@ -56,7 +56,6 @@ typedef struct laci_quantized_layer {
 /** A value that is quantized. */
 typedef struct laci_quantized_value {
   const char *name;
-  double low, high; /* smallest and largest element of the value on the samples */
   laci_affine quantizer;
 } laci_quantized_value;
 

@@ -6,7 +6,10 @@
 #include "graph/graph.h"
 #include "quantize/quantize.h"
 
-enum { LACI_QUANTIZE_OPSET = 13 }; /* the first opset with a scale for each channel */
+enum {
+  LACI_QUANTIZE_OPSET = 13,            /* the first opset with a scale for each channel */
+  LACI_QUANTIZE_COMPARE_ALL = 1 << 30, /* for laci_quantize_trial.most_compared: no limit */
+};
 
 /** A layer that can perhaps be quantized. */
 typedef struct laci_quantize_layer {
@@ -29,7 +32,8 @@ typedef struct laci_quantize_trial {
   const bool *in_floats;         /* [n_layers] layers that stay in floats, in the order of
                                     laci_quantize_find_layers; NULL: none */
   laci_output_cache *cache;      /* outputs of the float network; NULL: there is no cache */
-  int64_t most_compared;         /* limit of the samples on which outputs are compared; 0: none */
+  int64_t most_compared;         /* limit of the samples on which outputs are compared; 0: they are
+                                    not compared */
 } laci_quantize_trial;
 
 typedef struct laci_quantizing {

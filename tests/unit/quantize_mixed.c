@@ -118,6 +118,9 @@ static void layers_of_largest_effect_stay_in_floats(void **state) {
       }
     }
     assert_true(least_of_floats >= most_of_integers);
+    for (int v = 0; v < made->n_values; v++)
+      assert_true(made->values[v].quantizer.low < made->values[v].quantizer.high);
+    assert_true(made->outputs.n_samples > 0);
     laci_quantization_destroy(made);
   }
   teardown(&f);

@@ -78,8 +78,8 @@ static bool add_quantized_values(laci_report *report, const laci_quantization *f
   for (int v = 0; v < from->n_values && ok; v++) {
     const laci_quantized_value *value = &from->values[v];
     values[v] = (lac_quantized_value){.name = laci_arena_text(&report->arena, value->name),
-                                      .low = value->low,
-                                      .high = value->high,
+                                      .low = value->quantizer.low,
+                                      .high = value->quantizer.high,
                                       .scale = (double)value->quantizer.scale,
                                       .zero_point = value->quantizer.zero,
                                       .error = value->quantizer.error};
