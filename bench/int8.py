@@ -26,6 +26,7 @@ import numpy as np
 import onnx
 from compare_worker import HABITS, Process
 from ort import with_batch
+from peer_quantizer import quantize
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 WORKER, LITE0 = TOP / "bench/peer_worker.py", TOP.parent / "shared/models/efficientnet_lite0.onnx"
@@ -73,25 +74,6 @@ def feeds_of(path):
                for sizes in [[size.dim_value or 1 for size in port.type.tensor_type.shape.dim]]}
 
 
-def quantize(floats, path, dynamic):
-    from onnxruntime import quantization
-
-    class Reader(quantization.CalibrationDataReader):
-        def __init__(self):
-            self.feeds = feeds_of(floats)
-
-        def get_next(self):
-            return next(self.feeds, None)
-
-    with tempfile.TemporaryDirectory() as folder:
-        ready = pathlib.Path(folder) / "ready.onnx"
-        quantization.quant_pre_process(str(floats), str(ready), skip_symbolic_shape=True)
-        if dynamic:
-            quantization.quantize_dynamic(str(ready), str(path), per_channel=True)
-        else:
-            quantization.quantize_static(str(ready), str(path), Reader(), per_channel=True)
-
-
 def make(args, name, kind):
     """The quantized file; what is there already is kept."""
     floats, pruned = args.keep / f"{name}.onnx", args.keep / f"{name}-24.onnx"
@@ -106,7 +88,8 @@ def make(args, name, kind):
     if kind.startswith("2:4") and not pruned.exists():
         words = [args.build / "lacuna", "prune", floats, "-o", pruned, "--no-calibration", "--no-solve", "--no-permute", "--no-verify"]
         subprocess.run([*map(str, words), "--score", "magnitude"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    quantize(pruned if kind.startswith("2:4") else floats, path, kind == "dynamic")
+    source = pruned if kind.startswith("2:4") else floats
+    quantize(source, path, None if kind == "dynamic" else feeds_of(source))
     return path
 
 

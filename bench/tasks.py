@@ -25,6 +25,7 @@ import numpy as np
 
 from compare_worker import HABITS, Failed, Process
 from page import fill
+from peer_quantizer import quantize
 from tasks_made import TASKS
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -98,7 +99,7 @@ def make_variant(args, model, options, folder, name):
 
 
 def quantize_by_peer(task, arrays, kind, path):
-    """ONNX Runtime's quantizer: by samples, by channel, or for ranges that it finds as it runs."""
+    """By ONNX Runtime's quantizer: with the samples, or for ranges that it finds as it runs."""
     import onnx
     from onnx import version_converter
     from onnxruntime import quantization
@@ -107,24 +108,15 @@ def quantize_by_peer(task, arrays, kind, path):
         return {name: values if name in task.constants else np.take(values, [at], task.sample_axis.get(name, 0))
                 for name, values in arrays.items()}
 
-    class Reader(quantization.CalibrationDataReader):
-        def __init__(self):
-            self.feeds = map(sample, range(task.n_calibration))
-
-        def get_next(self):
-            return next(self.feeds, None)
-
     ready = path.with_suffix(".ready.onnx")
     model = onnx.load(task.file())
     if next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx")) < OPSET:
         model = version_converter.convert_version(model, OPSET)  # scales by channel
     onnx.save(model, ready)
-    quantization.quant_pre_process(str(ready), str(ready), skip_symbolic_shape=True)
     if kind == "dynamic":
-        quantization.quantize_dynamic(str(ready), str(path), per_channel=True)
+        quantize(ready, path)
     else:
-        quantization.quantize_static(str(ready), str(path), Reader(), per_channel=True,
-                                     calibrate_method=getattr(quantization.CalibrationMethod, kind))
+        quantize(ready, path, map(sample, range(task.n_calibration)), calibrate_method=getattr(quantization.CalibrationMethod, kind))
 
 
 def score_peer(task, dense, folder, right, test, calibration):
