@@ -16,7 +16,7 @@
 enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
 
 /* How a network is calibrated: not at all, on DATA, on synthetic images, on both, or on synthetic
- * ones only if the network takes images or token ids and pruning gets better by it. */
+ * ones only if the network takes what can be drawn and pruning gets better by it. */
 typedef enum plan { NEVER, ON_DATA, ON_BOTH, ON_SYNTHETIC, ON_SYNTHETIC_IF_BETTER } plan;
 
 /* Returns the name of an option that was given and that needs calibration; NULL: there is none. */

@@ -82,7 +82,10 @@ typedef struct lac_calibration {
                      normalization. The report says which. Four times as many images are drawn, and
                      those nearest to the statistics of all normalizations are used. Images of 64
                      pixels and more are then fitted to these statistics. Or token ids: a network's
-                     inputs are integers, and one looks up the rows of a stored table. If data or
+                     inputs are integers, and one looks up the rows of a stored table. Or sounds: an
+                     input of floats enters a convolution of one channel. Or normal numbers: an
+                     input [N, n] enters a product; they have the mean and deviation that the
+                     network's first steps undo. If data or
                      from_memory is set, too, the default number of synthetic samples is added to
                      the samples of the data, which are repeated until they weigh about a third. A
                      quarter of the data's samples is then held back. A fit with and one without

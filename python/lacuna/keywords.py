@@ -148,11 +148,11 @@ WORDS = {
     "check.target": "names of hardware or runtimes, such as \"tensorrt\": what each makes of every layer",
     "calibration": "inputs to fit masks and weights on, without labels: a path (a folder of images, .npy, .npz), an array, "
                    "{name: array}, an iterable of these, or \"synthetic\"; None: as \"synthetic\" where the network takes "
-                   "images",
+                   "what can be drawn",
     "input_shape": "sizes that the file leaves open: {name: (1, 3, 224, 224)}",
     "calibration_constant": "numbers that every element of an input is, where the data have no array of it: {name: 1}",
-    "no_calibration": "True: prune by magnitude; without it, and without `calibration`, a network that takes images or token ids is "
-                      "calibrated on synthetic ones",
+    "no_calibration": "True: prune by magnitude; without it, and without `calibration`, a network that takes images, token "
+                      "ids, sounds or scaled numbers is calibrated on synthetic ones",
     "prune.calibration_samples": "how many samples of `calibration`, chosen by seed; an eighth of them judges the result. Of synthetic images "
                                  "32 to 512 by default, fewer for larger networks",
     "pattern": "\"2:4\" or (2, 4): at most two of every four input channels stay; any N:M with 1 <= N < M <= 64. \"64:2:8\": and 64 output "

@@ -51,8 +51,8 @@ static lac_status write_description(laci_samples *s, lac_error *err) {
                    (long long)s->taken, (long long)s->available, s->kind->noun, s->path, copies,
                    (long long)s->held_back);
   } else if (s->options.drawn) {
-    (void)snprintf(text, sizeof text, "%lld synthetic samples of token ids, %lld held back",
-                   (long long)s->taken, (long long)s->held_back);
+    (void)snprintf(text, sizeof text, "%lld synthetic samples of %s, %lld held back",
+                   (long long)s->taken, s->options.drawn_noun, (long long)s->held_back);
   } else {
     (void)snprintf(text, sizeof text, "%lld synthetic images, values %.100s, %lld held back",
                    (long long)s->taken, s->options.synthetic->range, (long long)s->held_back);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sample inputs with which a network is calibrated or tested, a few hundred of them. They are
  * labelled images of any data set (dataset.h), NumPy arrays (one for each input), synthetic images,
- * or random token ids.
+ * or inputs of other kinds that are drawn: token ids, sounds, numbers.
  *
  * The seed alone determines which samples are chosen: the first n of a permutation of all. Images
  * may be included in several copies, changed at random as in training. Samples that are held back
@@ -58,13 +58,22 @@ typedef enum laci_drawn_kind {
   LACI_DRAWN_IDS,       /* random token ids 0 .. below - 1, uniform or as in texts */
   LACI_DRAWN_POSITIONS, /* positions 0, 1 .. along the last axis */
   LACI_DRAWN_SAME,      /* every element is `value` */
+  LACI_DRAWN_SOUND,     /* a sound of one channel, values -1 to 1 */
+  LACI_DRAWN_NUMBERS,   /* independent normal numbers along the last axis, with `mean` and
+                           `deviation` */
 } laci_drawn_kind;
 
-/** An input of integers whose samples are drawn by a rule. */
+/** An input whose samples are drawn by a rule. */
 typedef struct laci_drawn_input {
   laci_drawn_kind kind;
-  laci_shape shape; /* shape of one sample; all sizes are known, and axis 0 is that of the batch */
-  int64_t below, value;
+  laci_shape shape;              /* shape of one sample; all sizes are known */
+  int batch_axis;                /* axis of the input along which samples form a batch; -1: none */
+  bool floats;                   /* elements are floats; false: integers */
+  int64_t below, value;          /* below: number of token ids */
+  double rate;                   /* samples of a sound per second */
+  const float *mean, *deviation; /* [last axis] of each number; read only while the samples are
+                                    opened. NULL: 0 and `spread` for all */
+  double spread;
 } laci_drawn_input;
 
 typedef struct laci_samples_options {
@@ -95,8 +104,9 @@ typedef struct laci_samples_options {
   int n_constants;
   const laci_synthetic_input *synthetic; /* synthetic images for the only input, drawn by `seed`,
                                             instead of data; NULL: none */
-  const laci_drawn_input *drawn; /* [n_inputs] integers for every input, drawn by `seed`, instead of
-                                    data; NULL: none */
+  const laci_drawn_input *drawn; /* [n_inputs] the rule by which every input is drawn by `seed`,
+                                    instead of data; NULL: none */
+  const char *drawn_noun;        /* what is drawn, as text for messages: "token ids"; a literal */
   laci_pool *pool;               /* threads that read images at the same time; NULL: images are read
                                     one after the other */
   laci_budget *budget;           /* memory that the samples hold is added to it; NULL: no limit */

@@ -22,19 +22,10 @@
 #include "lacuna/prune.h"
 #include "lacuna/report.h"
 #include "lacuna/session.h"
-#include "support/graph_build.h"
 #include "support/light.h"
+#include "support/prune_text.h"
 
 #define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
-
-/** A model from text (support/graph_build.h). */
-static lac_model *read_model(const char *text) {
-  lac_model *model = NULL;
-  lac_error err = {0};
-  assert_int_equal(laci_model_create_empty("(test)", &model, NULL), LAC_OK);
-  if (net_read(text, &model->graph, &err)) fail_msg("%s", err.text);
-  return model;
-}
 
 static lac_array draw(const lac_model *model, const lac_synthetic_options *options) {
   lac_array images = {.rank = 0};
@@ -366,24 +357,9 @@ static void synthetic_images_have_no_copies(void **state) {
   lac_model_destroy(model);
 }
 
-/* Prunes a network of this text, all sizes, with these options of calibration. */
-static lac_report *prune_text(const char *text, const lac_calibration *calibration,
-                              const char *score) {
-  lac_model *model = read_model(text);
-  lac_report *report = NULL;
-  lac_error err = {0};
-  lac_options options = lac_options_default();
-  options.calibration = calibration;
-  options.score = score;
-  options.all_sizes = true;
-  if (lac_prune(model, &options, &report, &err)) fail_msg("%s", err.text);
-  assert_int_equal(report->summary.pruned, 1);
-  lac_model_destroy(model);
-  return report;
-}
-
 static const char product[] =
-    "input x 2x4\nstored w 4x4 f32 = 1 2 3 4 1 2 3 4 1 2 3 4 1 2 3 4\ny = MatMul(x, w)\noutput y\n";
+    "input x 2x3x4\nstored w 4x4 f32 = 1 2 3 4 1 2 3 4 1 2 3 4 1 2 3 4\ny = MatMul(x, w)\noutput "
+    "y\n";
 
 static void optional_calibration_is_left_out_without_images(void **state) {
   (void)state;
@@ -455,156 +431,9 @@ static void optional_calibration_is_left_out_where_values_are_not_finite(void **
   lac_report_destroy(report);
 }
 
-/* ---- Token ids ---- */
-
-#define READS(length)                                                              \
-  "input input_ids -1x" length " i64\ninput attention_mask -1x" length             \
-  " i64\n"                                                                         \
-  "input token_type_ids -1x" length " i32\ninput position_ids -1x" length          \
-  " i64\n"                                                                         \
-  "stored words 50x16\nstored segments 2x16\nstored places 128x16\n"               \
-  "a = Gather(words, input_ids)\nb = Gather(segments, token_type_ids)\n"           \
-  "c = Gather(places, position_ids)\nd = Add(a, b)\ne = Add(d, c)\n"               \
-  "m = Cast(attention_mask) to=1\nstored last 1 i64 = 2\nu = Unsqueeze(m, last)\n" \
-  "f = Mul(e, u)\nstored w 16x16\ny = MatMul(f, w)\noutput y\n"
-
-static const char reads_any[] = READS("-1"), reads_text[] = READS("12");
-
-static void inputs_next_to_token_ids_are_told_apart(void **state) {
-  (void)state;
-  lac_model *model = read_model(reads_any);
-  lac_error err = {0};
-  laci_drawn_input inputs[4];
-  assert_true(laci_synthetic_network_reads_ids(model->graph));
-  if (laci_synthetic_describe_id_inputs(model->graph, inputs, &err)) fail_msg("%s", err.text);
-  const laci_drawn_kind kinds[] = {LACI_DRAWN_IDS, LACI_DRAWN_SAME, LACI_DRAWN_SAME,
-                                   LACI_DRAWN_POSITIONS};
-  for (int k = 0; k < 4; k++) {
-    assert_int_equal(inputs[k].kind, kinds[k]);
-    assert_int_equal(inputs[k].shape.dims[0], 1);
-    assert_int_equal(inputs[k].shape.dims[1], 128);
-  }
-  assert_int_equal(inputs[0].below, 50);
-  assert_int_equal(inputs[1].value, 1);
-  assert_int_equal(inputs[2].value, 0);
-  lac_model_destroy(model);
-}
-
-static void one_of_n_values_is_a_table_too(void **state) {
-  (void)state;
-  lac_model *model = read_model(
-      "input x 1x7 i32\nstored to 3 i64 = 1 7 1\nr = Reshape(x, to)\n"
-      "stored n 1x1x9 i32 = 0 1 2 3 4 5 6 7 8\nq = Equal(r, n)\n"
-      "c = Cast(q) to=1\noutput c\n");
-  laci_drawn_input input;
-  assert_true(laci_synthetic_network_reads_ids(model->graph));
-  assert_int_equal(laci_synthetic_describe_id_inputs(model->graph, &input, NULL), LAC_OK);
-  assert_int_equal(input.below, 9);
-  assert_int_equal(input.shape.dims[1], 7);
-  lac_model_destroy(model);
-}
-
-static void token_ids_are_those_of_their_sample(void **state) {
-  (void)state;
-  enum { N = 6, LENGTH = 40, BELOW = 300 };
-  const laci_sample_input input = {"x", {LAC_DTYPE_I64, {2, {-1, LENGTH}}}};
-  const laci_drawn_input drawn = {LACI_DRAWN_IDS, {2, {1, LENGTH}}, BELOW, 0};
-  const laci_samples_options how = {
-      .n = N, .seed = 3, .inputs = &input, .n_inputs = 1, .drawn = &drawn};
-  int64_t all[N * LENGTH], one[LENGTH];
-  bool seen[BELOW] = {false};
-  int n_seen = 0;
-  laci_samples *samples;
-  lac_error err = {0};
-  if (laci_samples_open("synthetic", &how, &samples, &err)) fail_msg("%s", err.text);
-  assert_non_null(strstr(laci_samples_description(samples), "6 synthetic samples of token ids"));
-  assert_int_equal(laci_samples_read_batch(samples, 0, N, &(void *){all}, &err), LAC_OK);
-  for (int k = N; k-- > 0;) {
-    assert_int_equal(laci_samples_read_batch(samples, k, 1, &(void *){one}, &err), LAC_OK);
-    assert_memory_equal(one, all + k * LENGTH, sizeof one);
-  }
-  for (int k = 0; k < N * LENGTH; k++) {
-    assert_true(all[k] >= 0 && all[k] < BELOW);
-    n_seen += !seen[all[k]];
-    seen[all[k]] = true;
-  }
-  assert_true(n_seen > 60); /* three samples of 40 are uniform */
-  laci_samples_close(samples);
-}
-
-static void token_ids_calibrate(void **state) {
-  (void)state;
-  lac_calibration calibration = lac_calibration_default();
-  calibration.synthetic = true;
-  calibration.samples = 16;
-  lac_report *report = prune_text(reads_text, &calibration, NULL);
-  assert_non_null(report->calibration);
-  assert_non_null(strstr(report->calibration->data, "token ids"));
-  assert_true(report->calibration->outputs_error < 1);
-  lac_report_destroy(report);
-  lac_error err = {0};
-  lac_options options = lac_options_default();
-  options.calibration = &calibration;
-  calibration.crop = 8;
-  lac_model *model = read_model(reads_text);
-  assert_int_equal(lac_prune(model, &options, &report, &err), LAC_BAD_ARGUMENT);
-  assert_non_null(strstr(err.text, "are for images"));
-  lac_model_destroy(model);
-}
-
-/* The data decide how long texts are. */
-static void ids_next_to_data_are_as_long_as_these(void **state) {
-  (void)state;
-  enum { TEXTS = 8, LENGTH = 5 };
-  int64_t ids[TEXTS * LENGTH];
-  for (int k = 0; k < TEXTS * LENGTH; k++) ids[k] = k * 7 % 50;
-  const lac_array texts = {.name = "x",
-                           .dtype = LAC_DTYPE_I64,
-                           .rank = 2,
-                           .shape = {TEXTS, LENGTH},
-                           .data = ids,
-                           .size_bytes = sizeof ids};
-  lac_samples samples = LAC_SIZED(lac_samples);
-  samples.arrays = &texts;
-  samples.n_arrays = 1;
-  lac_calibration calibration = lac_calibration_default();
-  calibration.from_memory = &samples;
-  calibration.synthetic = true;
-  lac_report *report = prune_text(
-      "input x -1x-2 i64\nstored t 50x16\na = Gather(t, x)\nstored w 16x16\n"
-      "y = MatMul(a, w)\noutput y\n",
-      &calibration, NULL);
-  assert_int_equal(report->calibration->held_back, 2);
-  assert_true(report->calibration->error_alone > 0 && report->calibration->error_added > 0);
-  lac_report_destroy(report);
-}
-
-static void ids_next_to_other_numbers_are_refused(void **state) {
-  (void)state;
-  lac_calibration calibration = lac_calibration_default();
-  calibration.synthetic = true;
-  lac_options options = lac_options_default();
-  options.calibration = &calibration;
-  lac_error err = {0};
-  lac_report *report;
-  lac_model *model = read_model(
-      "input x -1x7 i64\ninput z -1x7x16\nstored t 50x16\na = Gather(t, x)\n"
-      "b = Add(a, z)\nstored w 16x16\ny = MatMul(b, w)\noutput y\n");
-  assert_int_equal(lac_prune(model, &options, &report, &err), LAC_BAD_SHAPE);
-  assert_non_null(strstr(err.text, "input 'z' is f32"));
-  assert_int_equal(err.hint, LAC_HINT_CALIBRATION);
-  lac_model_destroy(model);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_range_is_that_of_the_first_normalization),
-      cmocka_unit_test(inputs_next_to_token_ids_are_told_apart),
-      cmocka_unit_test(one_of_n_values_is_a_table_too),
-      cmocka_unit_test(token_ids_are_those_of_their_sample),
-      cmocka_unit_test(token_ids_calibrate),
-      cmocka_unit_test(ids_next_to_data_are_as_long_as_these),
-      cmocka_unit_test(ids_next_to_other_numbers_are_refused),
       cmocka_unit_test(a_first_step_tells_grey_levels_from_fractions),
       cmocka_unit_test(layouts_hold_the_same_images),
       cmocka_unit_test(open_sizes_are_those_of_the_crop),

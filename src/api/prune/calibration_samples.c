@@ -91,14 +91,17 @@ static lac_status describe_synthetic_images(const laci_calibration_data *from,
   return laci_synthetic_choose_images(graph, &wanted, how->n, images, &made->chosen, err);
 }
 
-/* Finds out which token ids the network takes. The caller frees *drawn. */
-static lac_status describe_token_ids(const laci_graph *graph, laci_samples_options *how,
-                                     laci_drawn_input **drawn, lac_error *err) {
+/* Finds out which inputs of other kinds than images are drawn for the network. The caller frees
+ * *drawn. */
+static lac_status describe_drawn_inputs(const laci_graph *graph, laci_samples_options *how,
+                                        laci_drawn_input **drawn, laci_arena *arena,
+                                        lac_error *err) {
   *drawn = laci_alloc((size_t)graph->n_inputs, sizeof **drawn);
-  if (!*drawn) return laci_fail_memory(err, "token ids");
-  if (how->n == 0) how->n = laci_synthetic_enough_ids(graph);
+  if (!*drawn) return laci_fail_memory(err, "synthetic samples");
+  if (how->n == 0) how->n = laci_synthetic_choose_drawn_count(graph);
   how->drawn = *drawn;
-  return laci_synthetic_describe_id_inputs(graph, *drawn, err);
+  how->drawn_noun = laci_synthetic_find_noun(graph);
+  return laci_synthetic_describe_inputs(graph, how, *drawn, arena, err);
 }
 
 /* Sets the options that samples of the data and drawn samples have in common. If mean and std are
@@ -146,14 +149,16 @@ static lac_status open_drawn(const laci_calibration_data *from, const laci_sampl
   laci_synthetic_input images;
   laci_synthetic_images made = {.chosen = NULL};
   laci_drawn_input *drawn = NULL;
-  lac_status st = laci_synthetic_network_reads_ids(from->graph)
-                      ? describe_token_ids(from->graph, how, &drawn, err)
+  laci_arena arena = {0};
+  lac_status st = laci_synthetic_find_noun(from->graph)
+                      ? describe_drawn_inputs(from->graph, how, &drawn, &arena, err)
                       : describe_synthetic_images(from, like, how, &images, &made, err);
   for (int k = 0; drawn && like && !st && k < how->n_inputs; k++)
     drawn[k].shape = laci_samples_type(like, k)->shape;
   if (!st) st = laci_samples_open(laci_drawn_name, how, samples, err);
   laci_synthetic_images_clear(&made);
   laci_free(drawn);
+  laci_arena_clear(&arena);
   return st;
 }
 

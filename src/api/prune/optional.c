@@ -17,12 +17,12 @@ static lac_status check_any_layer_eligible(const laci_analysis *analysis, lac_er
   return laci_fail(err, LAC_UNSUPPORTED, "no layer is to be pruned");
 }
 
-/* Would calibration take hours by default? Only networks with token ids are checked: networks of
- * images are small enough. */
+/* Would calibration take hours by default? Networks of images are not checked: they are small
+ * enough. */
 static lac_status check_calibration_time(const laci_analysis *analysis, lac_error *err) {
   const int64_t most = 200000000;
   int64_t n = 0;
-  if (!laci_synthetic_network_reads_ids(analysis->graph)) return LAC_OK;
+  if (!laci_synthetic_find_noun(analysis->graph)) return LAC_OK;
   for (int l = 0; l < analysis->n_layers; l++) {
     const laci_layer *layer = &analysis->layers[l];
     if (layer->eligible) n += laci_shape_count(&analysis->graph->values[layer->weight].type.shape);

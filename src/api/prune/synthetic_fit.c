@@ -12,9 +12,9 @@
 
 /* Images of fewer than LEAST_SIDE pixels a side are not fitted: that was not measured. */
 enum { BATCH = 32, STEPS = 12, LEAST_NORMS = 4, LEAST_SIDE = 32, SMALL = 64, MOST_FITTED = 128 };
-/* Limit for the multiplications of all steps, about half a minute on two cores. A step runs the
+/* Limit for the multiplications of all steps, about a minute on two cores. A step runs the
  * network forward twice and backward once. */
-static const double most_work = 1.2e12;
+static const double most_work = 2e12;
 
 void laci_synthetic_images_clear(laci_synthetic_images *made) {
   laci_free(made->chosen);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Synthetic samples for a network: images, whose layout and range of values are found out, or token
- * ids. */
+ * Synthetic samples for a network: images, whose layout and range of values are found out, or
+ * token ids, sounds and rows of numbers. */
 #ifndef LACI_API_PRUNE_SYNTHETIC_IN_H
 #define LACI_API_PRUNE_SYNTHETIC_IN_H
 
 #include "data/samples.h"
 
+typedef struct laci_arena laci_arena;
 typedef struct laci_budget laci_budget;
 typedef struct laci_graph laci_graph;
 typedef struct laci_pool laci_pool;
@@ -103,19 +104,29 @@ LAC_MUST_CHECK lac_status laci_synthetic_samples_open(const laci_graph *graph,
  * machine. The graph's shapes must be inferred. */
 int64_t laci_synthetic_choose_image_count(const laci_graph *graph);
 
-/** Can token ids be drawn for the network: does an input look up the rows of a stored table? */
-bool laci_synthetic_network_reads_ids(const laci_graph *graph);
-/** Describes inputs [graph->n_inputs] of a network that takes token ids: ids below the number of
- * the table's rows, positions (by the input's name), zeros where a table has a handful of rows
- * (segments), else ones (masks). Open lengths are 128. Fails LAC_BAD_SHAPE if an input is not of
- * integers. (synthetic_ids.c) */
-LAC_MUST_CHECK lac_status laci_synthetic_describe_id_inputs(const laci_graph *graph,
-                                                            laci_drawn_input *inputs,
-                                                            lac_error *err);
-/** Does the same as laci_synthetic_choose_image_count, for samples of token ids. */
-int64_t laci_synthetic_enough_ids(const laci_graph *graph);
+/** Returns what is drawn for the network's inputs, as text for messages (a literal): "token ids" if
+ * an input looks up the rows of a stored table, "sounds" if one of floats enters a convolution of
+ * one channel along one axis, "rows of numbers" if one [N, n] enters a product. The first that is
+ * true counts. NULL: none is; the network may take images. */
+const char *laci_synthetic_find_noun(const laci_graph *graph);
+/** Describes inputs [graph->n_inputs] of a network for which laci_synthetic_find_noun is not NULL.
+ * Token ids are below the number of the table's rows. Integers next to them are positions (by the
+ * input's name), zeros where a table has a handful of rows (segments), or ones (masks); those next
+ * to sounds have the number that the network compares them with. Floats next to sounds are states:
+ * normal numbers of deviation 0.3. Rows of numbers have the scale that the network's first steps
+ * undo. Open lengths of texts are 128; of sounds, the first that the
+ * network takes out of one second and shorter ones. Inputs in how->constants stay undescribed.
+ * Arrays are in the arena. Fails LAC_BAD_SHAPE for an input without a rule, or if no length is
+ * taken; LAC_BAD_VALUE for rows of numbers that the network does not scale. (synthetic_inputs.c) */
+LAC_MUST_CHECK lac_status laci_synthetic_describe_inputs(const laci_graph *graph,
+                                                         const laci_samples_options *how,
+                                                         laci_drawn_input *inputs,
+                                                         laci_arena *arena, lac_error *err);
+/** Does the same as laci_synthetic_choose_image_count, for samples of other kinds than images. */
+int64_t laci_synthetic_choose_drawn_count(const laci_graph *graph);
 
-/** Fails LAC_BAD_SHAPE if neither images nor token ids can be drawn for the network. */
+/** Fails, as laci_synthetic_describe_inputs or laci_synthetic_find_layout, if no samples can be
+ * drawn for the network. */
 LAC_MUST_CHECK lac_status laci_synthetic_check_network(const laci_graph *graph, int crop,
                                                        lac_error *err);
 
