@@ -9,6 +9,7 @@
 #include "cpu/cpu.h"
 #include "jit/cache.h"
 #include "jit/sparse_code.h"
+#include "support/light.h"
 
 enum { CODE_LIMIT = 64 << 20 };
 
@@ -159,7 +160,8 @@ static void rows_without_zeros_between_them(void **state) {
 
 static void all_cases(laci_jit_isa isa) {
   for (int at = 0; at < N_SPARSE_CASES; at++) {
-    for (int shift = 0; shift < 3; shift++) {
+    const int step = tests_stride(3);
+    for (int shift = step > 1 ? at % 3 : 0; shift < 3; shift += step) {
       const sparse_case c = case_of(&sparse_cases[at], isa);
       sparse_operands o;
       sparse_operands_init(&c, 0, &o);
@@ -187,7 +189,7 @@ static void all_cuts(laci_jit_isa isa) {
                              [LACI_JIT_AVX512BF16] = 24,
                              [LACI_JIT_AVX512VNNI] = 24,
                              [LACI_JIT_NEON] = 6};
-  for (int rows = least[isa]; rows <= most[isa]; rows++) {
+  for (int rows = least[isa]; rows <= most[isa]; rows += tests_stride(4)) {
     for (int terms = 1; terms < 10000; terms *= 7) {
       for (int chunk = 1; chunk <= 4; chunk += 2) {
         const laci_sparse_cut cut = {rows, terms, chunk, rows % 3 * 16, terms % 2 == rows % 2,
@@ -212,7 +214,7 @@ static void all_pairs(laci_jit_isa isa) {
   const sparse_case one_row = {
       "two blocks", SPARSE_WINDOW(8, 1, 1, 3, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0), PIXELS, 1, 2};
   const sparse_case c = case_of(isa == LACI_JIT_AVX512VNNI ? &one_row : &two_rows, isa);
-  for (int pair = 0; pair < 256; pair++) {
+  for (int pair = 0; pair < 256; pair += tests_stride(5)) {
     sparse_operands o;
     sparse_operands_init(&c, 0, &o);
     const laci_sparse_layouts layouts = {o.convolution.in, o.convolution.out, 1};
