@@ -112,3 +112,16 @@ void laci_eval_round_outputs_to_types(const laci_eval *eval, bool narrow_alone) 
       laci_eval_parallel(eval, out->count, round_outputs_in_range, out);
   }
 }
+
+bool laci_op_is_elementwise(const laci_op *op) {
+  static const laci_op *const others[] = {
+      &laci_op_relu, &laci_op_clip,   &laci_op_floor,    &laci_op_ceil,    &laci_op_round,
+      &laci_op_sign, &laci_op_shrink, &laci_op_identity, &laci_op_add,     &laci_op_sub,
+      &laci_op_mul,  &laci_op_div,    &laci_op_pow,      &laci_op_min,     &laci_op_max,
+      &laci_op_sum,  &laci_op_mean,   &laci_op_prelu,    &laci_op_ms_gelu, &laci_op_ms_quick_gelu,
+  };
+  for (size_t at = 0; at < sizeof others / sizeof *others; at++) {
+    if (op == others[at]) return true;
+  }
+  return op->slope && !op->domain;
+}

@@ -193,6 +193,10 @@ const laci_op *laci_op_find(const char *name, const char *domain);
  * and their number in *n. Those of internal/ops.def are left out. */
 const laci_op *const *laci_op_all(int *n);
 
+/** Does the operator compute each element of its only output from the elements at the same place?
+ */
+bool laci_op_is_elementwise(const laci_op *op);
+
 /** Does a node of that ai.onnx type mean something else in operator set `version` than in operator
  * set `other` (op_changes.def)? */
 bool laci_op_differs_between_versions(const char *type, int version, int other);

@@ -220,12 +220,7 @@ static lac_status quantize_and_compare(laci_quantizing *q, const laci_weighted_g
     if (q->trial->in_floats[l] && !q->layers[l].reason)
       q->layers[l].reason = "it stays in floats to limit the loss";
   }
-  if (!st) {
-    bool *scratch = laci_alloc((size_t)q->graph->n_values + 1, sizeof *scratch);
-    if (!scratch) st = laci_fail_memory(err, "the quantized network");
-    else laci_quantize_mark_values(q, scratch);
-    laci_free(scratch);
-  }
+  if (!st) st = laci_quantize_mark_values(q, err);
   if (!st) st = cut_samples(q, q->graph, &cut, err);
   if (!st)
     st = q->trial->quantizers ? take_known_scales(q, err) : measure_ranges(q, from, &cut, err);

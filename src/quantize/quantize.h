@@ -7,8 +7,8 @@
  * of the products. The values that these layers read, and those of nodes that runtimes fuse with
  * them, get one scale for the whole value, found on samples. Batch normalization after a
  * convolution is folded into it. Layers that cannot be quantized stay in floats, and the reason is
- * reported; so do those that lose most, if a limit is given. place.c chooses layers and values,
- * weight.c converts weights, write.c changes the file, mixed.c keeps to the limit. */
+ * reported; so do those that lose most, if a limit is given. place.c finds layers, values.c chooses
+ * values, weight.c converts weights, write.c changes the file, mixed.c keeps to the limit. */
 #ifndef LACI_QUANTIZE_QUANTIZE_H
 #define LACI_QUANTIZE_QUANTIZE_H
 

@@ -79,11 +79,20 @@ LAC_MUST_CHECK lac_status laci_quantize_within_limit(const laci_weighted_graph *
 
 /* ---- Functions of place.c ---- */
 
+/** Is the node of one of these types, whose list ends with NULL? */
+bool laci_quantize_is_type_in_list(const laci_node *node, const char *const *names);
+/** Is the node one of the file's main graph? */
+bool laci_quantize_is_node_in_file(const laci_quantizing *q, int node);
+/** Does the value consist of floats, and is it computed or a network input? Then nodes can be added
+ * after it. */
+bool laci_quantize_is_quantizable(const laci_quantizing *q, int value);
+/** Is the value a stored tensor of floats, which no network input replaces? */
+bool laci_quantize_is_stored_constant(const laci_quantizing *q, int value);
+/** Returns the only node that reads a value. -1: no node or several nodes read it, or it is a
+ * network output. */
+int laci_quantize_find_only_reader(const laci_quantizing *q, int value);
 /** Lists the layers that may be quantized in q->layers. */
 void laci_quantize_find_layers(laci_quantizing *q);
-/** Chooses the values that are quantized: fills q->wanted, q->for_all, q->like and q->reads.
- * scratch: [n_values]. */
-void laci_quantize_mark_values(laci_quantizing *q, bool *scratch);
 /** If no layer can be quantized, returns the reason of the first layer; else NULL. */
 const char *laci_quantize_explain_no_layer(const laci_quantizing *q);
 /** Call it after the ranges are measured. A layer whose input data have no scale gets a reason to
@@ -94,6 +103,11 @@ void laci_quantize_exclude_layers_without_scale(laci_quantizing *q);
 const char *laci_quantize_edit_name_of_node(const laci_quantizing *q, int node);
 /** Returns the value whose scale `value` uses, which may be `value` itself. */
 int laci_quantize_find_scale_owner(const laci_quantizing *q, int value);
+
+/* ---- Functions of values.c ---- */
+
+/** Chooses the values that are quantized: fills q->wanted, q->for_all, q->like and q->reads. */
+LAC_MUST_CHECK lac_status laci_quantize_mark_values(laci_quantizing *q, lac_error *err);
 
 /* ---- Functions of weight.c ---- */
 

@@ -187,6 +187,39 @@ def test_runtime_finds_integer_kernels(tmp_path, data):
     assert not {"Conv", "Gemm", "MatMul", "Relu", "Clip"} & set(kinds)
 
 
+def quantized_values(folder, data, nodes, stored):
+    """The names of values that `prune --quantize` quantizes in a network of these nodes."""
+    tensors = [numpy_helper.from_array(value, name) for name, value in stored.items()]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, 12, 12])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 8, "height", "width"])], tensors)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(folder / "f.onnx"))
+    lacuna("prune", folder / "f.onnx", "-o", folder / "q.onnx", *FLOATS, "--calibration", data, "--quantize", "qdq-int8")
+    model = onnx.load(str(folder / "q.onnx"))
+    onnx.checker.check_model(model, full_check=True)
+    return {node.input[0] for node in model.graph.node if node.op_type == "QuantizeLinear"}
+
+
+@pytest.mark.parametrize("nodes, quantized", [
+    # functions of one value are tables, so that the value is read as integers
+    ([("Sigmoid", "a", "s"), ("Mul", "a s", "h"), ("Conv", "h v", "y")], {"x", "a", "h"}),
+    ([("Mul", "a two", "d"), ("Erf", "d", "e"), ("Add", "e a", "h"), ("Conv", "h v", "y")], {"x", "a", "h"}),
+    # sums and moves whose results are read as integers
+    ([("Conv", "a v", "b"), ("Add", "a b", "s"), ("MaxPool", "s", "h"), ("Conv", "h v", "y")], {"x", "a", "b", "s", "h"}),
+    # nothing reads the result as integers
+    ([("Neg", "a", "n"), ("Exp", "n", "y")], {"x"}),
+    ([("Conv", "a v", "b"), ("Softmax", "b", "h"), ("Conv", "h v", "y")], {"x", "a", "h"}),
+    ([("Conv", "x w", "b"), ("Add", "a b", "s"), ("Abs", "s", "y")], {"x"}),
+    ([("Sigmoid", "a", "s"), ("Mul", "s scales", "h"), ("Conv", "h v", "y")], {"x", "h"}),
+])
+def test_values_that_nothing_reads_as_integers_stay_floats(tmp_path, data, nodes, quantized):
+    rng = np.random.default_rng(0)
+    stored = {"w": rng.normal(size=(8, 3, 3, 3)), "v": rng.normal(size=(8, 8, 1, 1)), "two": np.array(2), "scales": rng.normal(size=(8, 1, 1))}
+    made = [helper.make_node(kind, inputs.split(), [result], **({"kernel_shape": [2, 2]} if kind == "MaxPool" else {}))
+            for kind, inputs, result in [("Conv", "x w", "a"), *nodes]]
+    stored = {name: value.astype(np.float32) for name, value in stored.items() if any(name in node.input for node in made)}
+    assert quantized_values(tmp_path, data, made, stored) == quantized
+
+
 def test_external_data_keep_what_is_left(tmp_path, data):
     model = network()
     model.graph.initializer.append(numpy_helper.from_array(np.arange(4000, dtype=np.float32), "kept"))

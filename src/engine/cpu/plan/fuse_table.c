@@ -31,21 +31,6 @@ typedef struct group {
 
 /* ---- Nodes that work element by element ---- */
 
-/** Does the operator compute each element of its only output from the elements at the same place?
- */
-static bool is_elementwise(const laci_op *op) {
-  static const laci_op *const others[] = {
-      &laci_op_relu, &laci_op_clip,   &laci_op_floor,    &laci_op_ceil,    &laci_op_round,
-      &laci_op_sign, &laci_op_shrink, &laci_op_identity, &laci_op_add,     &laci_op_sub,
-      &laci_op_mul,  &laci_op_div,    &laci_op_pow,      &laci_op_min,     &laci_op_max,
-      &laci_op_sum,  &laci_op_mean,   &laci_op_prelu,    &laci_op_ms_gelu, &laci_op_ms_quick_gelu,
-  };
-  for (size_t at = 0; at < sizeof others / sizeof *others; at++) {
-    if (op == others[at]) return true;
-  }
-  return op->slope && !op->domain;
-}
-
 /** Is the operator's own pass over the values about as fast as a table? */
 static bool is_as_fast_as_table(const laci_op *op) {
   static const laci_op *const cheap[] = {
@@ -101,7 +86,8 @@ static bool can_be_candidate(const group *g, const laci_fused *fused) {
   if (fused->output < 0 || fused->output == g->source || fused->n_posts > 0 ||
       (fused->pattern && !pair))
     return false;
-  if (!pair && (node->n_outputs != 1 || !node->op || !node->op->eval || !is_elementwise(node->op)))
+  if (!pair &&
+      (node->n_outputs != 1 || !node->op || !node->op->eval || !laci_op_is_elementwise(node->op)))
     return false;
   return is_f32_of_shape(plan, fused->output, laci_plan_shape(plan, g->source)) &&
          reads_source_or_candidates(g, fused);
