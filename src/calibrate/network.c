@@ -9,6 +9,7 @@
 #include "base/budget.h"
 #include "base/error.h"
 #include "engine/engine.h"
+#include "graph/branches.h"
 #include "graph/infer.h"
 #include "tensor/buf.h"
 
@@ -200,7 +201,8 @@ lac_status laci_network_create(const laci_weighted_graph *from,
   lac_status st = copy_graph(n, from, err);
   if (!st) st = store_constant_inputs(n, samples, shapes, err);
   if (!st) st = infer_types_for_batch(n, samples, shapes, err);
-  if (!st) st = laci_network_inline_branches(n, err);
+  if (!st) st = laci_graph_inline_branches(&n->graph, &n->arena, &n->alias, err);
+  n->is_reduced |= n->alias != NULL;
   if (st) {
     laci_network_destroy(n);
     return st;

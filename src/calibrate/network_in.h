@@ -39,9 +39,6 @@ LAC_MUST_CHECK lac_status laci_network_create(const laci_weighted_graph *from,
                                               const laci_calibration_samples *samples,
                                               int shape_set, int64_t batch, laci_network **network,
                                               lac_error *err);
-/** Inlines each If whose condition inference knows: readers of its results then read the results of
- * the taken branch. Called by laci_network_create. (branches.c) */
-LAC_MUST_CHECK lac_status laci_network_inline_branches(laci_network *network, lac_error *err);
 void laci_network_destroy(laci_network *network); /* NULL is fine */
 
 /** Returns the bytes of a value as an engine's input or output; 0: unknown size, or not a tensor of
