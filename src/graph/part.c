@@ -14,11 +14,41 @@ static int number_chosen_nodes(const laci_graph *graph, const bool *chosen, int 
   return n_chosen;
 }
 
+/** Returns the number in the part of the innermost body around `body`, itself included, that is in
+ * the part; 0: there is none. numbers: [n_bodies] number of each body in the part; 0: it is not. */
+static int find_body_in_part(const laci_graph *graph, const int *numbers, int body) {
+  while (body && !numbers[body - 1]) body = graph->bodies[body - 1].outer;
+  return body ? numbers[body - 1] : 0;
+}
+
+/** Copies the bodies whose end is in the part. numbers: [n_bodies] filled with their numbers
+ * there. */
+static bool copy_bodies(laci_arena *arena, const laci_graph *graph, const int *place, int *numbers,
+                        laci_graph *part) {
+  part->bodies = laci_arena_alloc(arena, (size_t)graph->n_bodies, sizeof *part->bodies);
+  part->n_bodies = 0;
+  for (int b = 0; part->bodies && b < graph->n_bodies; b++) {
+    numbers[b] = 0;
+    if (place[graph->bodies[b].end] < 0) continue;
+    laci_body *copy = &part->bodies[part->n_bodies];
+    numbers[b] = ++part->n_bodies;
+    *copy = graph->bodies[b];
+    copy->end = place[copy->end];
+    if (copy->begin >= 0) copy->begin = place[copy->begin];
+    copy->outer = find_body_in_part(graph, numbers, copy->outer);
+  }
+  return part->bodies != NULL;
+}
+
 static bool copy_nodes(laci_arena *arena, const laci_graph *graph, const int *place,
-                       laci_graph *part) {
+                       const int *numbers, laci_graph *part) {
   part->nodes = laci_arena_alloc(arena, (size_t)part->n_nodes, sizeof *part->nodes);
   for (int n = 0; part->nodes && n < graph->n_nodes; n++) {
-    if (place[n] >= 0) part->nodes[place[n]] = graph->nodes[n];
+    if (place[n] < 0) continue;
+    laci_node *copy = &part->nodes[place[n]];
+    *copy = graph->nodes[n];
+    copy->body = find_body_in_part(graph, numbers, copy->body);
+    copy->frames = copy->frames ? numbers[copy->frames - 1] : 0;
   }
   return part->nodes != NULL;
 }
@@ -72,18 +102,20 @@ lac_status laci_graph_build_subgraph(laci_arena *arena, const laci_graph *graph,
                                      const laci_part_ports *ports, laci_graph **part,
                                      lac_error *err) {
   int *place = laci_alloc((size_t)graph->n_nodes, sizeof *place);
+  int *numbers = laci_alloc((size_t)graph->n_bodies, sizeof *numbers);
   laci_graph *made = laci_arena_alloc(arena, 1, sizeof *made);
-  bool whole = place && made;
+  bool whole = place && numbers && made;
   *part = NULL;
   if (whole) {
     *made = *graph;
-    made->bodies = NULL;
-    made->n_bodies = 0;
     made->n_nodes = number_chosen_nodes(graph, chosen, place);
-    whole = copy_nodes(arena, graph, place, made) && copy_values(arena, graph, place, made) &&
+    whole = copy_bodies(arena, graph, place, numbers, made) &&
+            copy_nodes(arena, graph, place, numbers, made) &&
+            copy_values(arena, graph, place, made) &&
             set_subgraph_inputs_and_outputs(arena, made, ports);
   }
   laci_free(place);
+  laci_free(numbers);
   if (!whole) return laci_fail_memory(err, "a part of the network");
   *part = made;
   return LAC_OK;

@@ -20,10 +20,11 @@ typedef struct laci_part_ports {
   int n_outputs;
 } laci_part_ports;
 
-/** Builds *part, the graph of the nodes with chosen[node]; none of them may belong to a body. A
- * value that they read and none of them computes must be an input of the part or a stored tensor.
- * Values and stored tensors have the same indices as in `graph`. The part shares texts and bytes
- * with `graph`, which must live as long; it is allocated in the arena. Fails LAC_NO_MEMORY. */
+/** Builds *part, the graph of the nodes with chosen[node]. A value that they read and none of them
+ * computes must be an input of the part or a stored tensor. Of a body, all nodes or none are in the
+ * part; without the node that ends it, they become nodes of the body around it. Values and stored
+ * tensors have the same indices as in `graph`. The part shares texts and bytes with `graph`, which
+ * must live as long; it is allocated in the arena. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_graph_build_subgraph(laci_arena *arena, const laci_graph *graph,
                                                     const bool *chosen,
                                                     const laci_part_ports *ports, laci_graph **part,
