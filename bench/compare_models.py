@@ -10,6 +10,7 @@ import subprocess
 
 import numpy as np
 import onnx
+from inputs import write_input
 from onnx import version_converter
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -48,7 +49,7 @@ def set_batch(model, batch, sizes):
 
 def ports_of(model):
     stored = {tensor.name for tensor in model.graph.initializer}
-    kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.INT64: "int64"}
+    kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.INT32: "int32", onnx.TensorProto.INT64: "int64"}
     inputs = [(port.name, [d.dim_value for d in port.type.tensor_type.shape.dim], kinds[port.type.tensor_type.elem_type])
               for port in model.graph.input if port.name not in stored]
     return {"inputs": inputs, "outputs": [port.name for port in model.graph.output]}
@@ -81,7 +82,7 @@ def prepare(network, batch, build, folder):
     ports, rng = ports_of(model), np.random.default_rng(0)
     (folder / "ports.json").write_text(json.dumps(ports))
     for name, shape, kind in ports["inputs"]:
-        make_input(rng, name, shape, kind).tofile(folder / f"{name.replace('/', '_')}.bin")
+        write_input(folder, name, make_input(rng, name, shape, kind))
     opset = next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
     if opset > NEWEST_OF_DEEPSPARSE:
         write_older(model, folder / "model.older.onnx")

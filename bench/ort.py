@@ -25,6 +25,7 @@ import time
 import numpy as np
 import onnx
 from compare_worker import HABITS, Process
+from inputs import write_input
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 WORKER = TOP / "bench/peer_worker.py"
@@ -44,9 +45,8 @@ def with_batch(model, batch, folder):
         if not sizes[0].HasField("dim_value"):
             sizes[0].dim_value = batch
         shape = [size.dim_value for size in sizes]
-        whole = value.type.tensor_type.elem_type == onnx.TensorProto.INT64
-        array = rng.integers(0, 2, shape) if whole else rng.standard_normal(shape).astype(np.float32)
-        array.tofile(folder / f"{value.name.replace('/', '_')}.bin")
+        floats = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type).kind == "f"
+        write_input(folder, value.name, rng.standard_normal(shape) if floats else rng.integers(0, 2, shape))
     onnx.save(net, folder / "model.onnx")
     return folder / "model.onnx"
 

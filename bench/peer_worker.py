@@ -19,17 +19,12 @@ import sys
 import time
 
 import numpy as np
-
-TYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)": np.int32}
+from inputs import TYPES, file_of, read_input
 
 
 def status_mb(field):
     found = re.search(rf"^{field}:\s+(\d+) kB", pathlib.Path("/proc/self/status").read_text(), re.MULTILINE)
     return int(found[1]) / 1024 if found else 0.0
-
-
-def file_of(folder, name):
-    return pathlib.Path(folder) / f"{name.replace('/', '_')}.bin"
 
 
 class OnnxRuntime:
@@ -52,7 +47,7 @@ class OnnxRuntime:
         self.held = {}
         for port in self.session.get_inputs():
             shape = [size if isinstance(size, int) else -1 for size in port.shape]
-            array = np.fromfile(file_of(folder, port.name), TYPES[port.type]).reshape(shape)
+            array = read_input(file_of(folder, port.name), TYPES[port.type], shape)
             self.held[port.name] = value(array)
             self.binding.bind_ortvalue_input(port.name, self.held[port.name])
         for port in self.session.get_outputs():
@@ -101,7 +96,7 @@ class OpenVino:
     def bind(self, folder):
         self.request, self.held = self.compiled.create_infer_request(), []
         for port in self.compiled.inputs:
-            array = np.fromfile(self.find(folder, port), port.element_type.to_dtype()).reshape(tuple(port.shape))
+            array = read_input(self.find(folder, port), port.element_type.to_dtype(), tuple(port.shape))
             self.held.append(array)
             self.request.set_tensor(port, self.library.Tensor(array, shared_memory=True))
 
@@ -156,7 +151,7 @@ class DeepSparse:
         self.engine = self.library.Engine(self.model, batch_size=self.batch, num_cores=self.threads)
 
     def bind(self, folder):
-        self.inputs = [np.fromfile(file_of(folder, name), kind).reshape(shape) for name, shape, kind in self.ports["inputs"]]
+        self.inputs = [read_input(file_of(folder, name), kind, shape) for name, shape, kind in self.ports["inputs"]]
 
     def run(self):
         self.results = self.engine.run(self.inputs, val_inp=False)

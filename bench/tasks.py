@@ -24,6 +24,7 @@ import time
 import numpy as np
 
 from compare_worker import HABITS, Failed, Process
+from inputs import TYPES, write_input
 from page import fill
 from peer_quantizer import quantize
 from tasks_made import TASKS
@@ -48,7 +49,6 @@ PEER_KINDS = ("MinMax", "Percentile", "Entropy", "dynamic")
 # What is timed: engine, file.
 TIMED = {"dense": ("lacuna", "dense"), "2:4": ("lacuna", "calibrated"), "what pays": ("lacuna", "what pays"),
          "2:4 + int8": ("lacuna", "2:4 + int8"), "ONNX Runtime": ("onnxruntime", "dense"), "OpenVINO": ("openvino", "dense")}
-TYPES = {"tensor(float)": "float32", "tensor(int64)": "int64", "tensor(int32)": "int32"}
 
 
 class Run:
@@ -186,7 +186,7 @@ def fix_sizes(task, source, folder):
     del model.graph.value_info[:]
     onnx.save(model, folder / "model.onnx")
     for name, array in arrays.items():
-        np.ascontiguousarray(array).tofile(folder / f"{name.replace('/', '_')}.bin")
+        write_input(folder, name, array)
     session = onnxruntime.InferenceSession(str(task.file()), providers=["CPUExecutionProvider"])
     ports = {"inputs": [(port.name, arrays[port.name].shape, TYPES[port.type]) for port in session.get_inputs()],
              "outputs": [port.name for port in session.get_outputs()]}
