@@ -320,6 +320,10 @@ lac_status laci_stepper_step(laci_stepper *stepper, int node, lac_error *err) {
   return stepper->stepping->step(stepper->self, node, err);
 }
 
+void laci_stepper_skip(laci_stepper *stepper, int node) {
+  stepper->stepping->skip(stepper->self, node);
+}
+
 const laci_buf *laci_stepper_value(const laci_stepper *stepper, int value) {
   return stepper->stepping->value(stepper->self, value);
 }

@@ -21,6 +21,7 @@ typedef struct laci_stepper_functions {
   void (*destroy)(void *self);
   void (*set)(void *self, int value, laci_buf *take);
   lac_status (*step)(void *self, int node, lac_error *err);
+  void (*skip)(void *self, int node);
   const laci_buf *(*value)(const void *self, int value);
   lac_status (*plan)(const laci_graph *graph, const laci_type *types, const bool *skipped,
                      laci_budget *budget, lac_error *err);

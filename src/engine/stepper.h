@@ -68,6 +68,10 @@ void laci_stepper_set_value(laci_stepper *stepper, int value, laci_buf *take);
  * not fit; the text names the node. */
 LAC_MUST_CHECK lac_status laci_stepper_step(laci_stepper *stepper, int node, lac_error *err);
 
+/** Counts a node as stepped without computing it, so that values it reads can be freed. The caller
+ * may set its outputs. */
+void laci_stepper_skip(laci_stepper *stepper, int node);
+
 /** Returns the content of a value as a view; NULL: it was not computed, or was freed. */
 const laci_buf *laci_stepper_value(const laci_stepper *stepper, int value);
 

@@ -152,12 +152,9 @@ static void assign_lowest_phases(laci_auto_cut *cut) {
     raised = false;
     for (int n = 0; n < cut->graph->n_nodes; n++) raised = raise_phase(cut, n) || raised;
   }
-  cut->n_phases = cut->n_exact = 0;
+  cut->n_phases = 0;
   for (int n = 0; n < cut->graph->n_nodes; n++) {
     if (cut->phase[n] >= cut->n_phases) cut->n_phases = cut->phase[n] + 1;
-    const bool begins = laci_node_control_flow_role(&cut->graph->nodes[n]) == LACI_CONTROL_BEGIN;
-    /* nodes that begin a body are not in the file, and therefore not counted */
-    cut->n_exact += !cut->fast[n] && !begins;
   }
 }
 
@@ -167,7 +164,7 @@ static const laci_shape *shape_or_scalar(const laci_auto_cut *cut, const int *va
   return at < n && values[at] >= 0 ? &cut->types[values[at]].shape : &none;
 }
 
-static int64_t count_operations(const laci_auto_cut *cut, int node) {
+int64_t laci_auto_cut_count_operations(const laci_auto_cut *cut, int node) {
   const laci_node *n = &cut->graph->nodes[node];
   const laci_shape *y = shape_or_scalar(cut, n->outputs, n->n_outputs, 0);
   int64_t results = laci_shape_count(y);
@@ -179,7 +176,7 @@ static int64_t count_operations(const laci_auto_cut *cut, int node) {
 static int64_t count_phase_operations(const laci_auto_cut *cut, int phase) {
   int64_t work = 0;
   for (int n = 0; n < cut->graph->n_nodes; n++) {
-    if (cut->phase[n] == phase && !cut->constant[n]) work += count_operations(cut, n);
+    if (cut->phase[n] == phase && !cut->constant[n]) work += laci_auto_cut_count_operations(cut, n);
   }
   return work;
 }

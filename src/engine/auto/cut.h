@@ -26,8 +26,6 @@ typedef struct laci_auto_cut {
   int *phase; /* [n_nodes] number of each node's phase; even: a phase of fast nodes, odd: of exact
                  ones */
   int n_phases;
-  int n_exact;          /* number of exact nodes, without those that begin a body of If, Loop or
-                           Scan */
   lac_error reason;     /* why the first exact node is not fast */
   const char **reasons; /* [n_nodes] why the fast engine does not run the node; NULL: it does */
   laci_arena memory;    /* memory of the reasons */
@@ -45,6 +43,8 @@ LAC_MUST_CHECK lac_status laci_auto_cut_find_fast_nodes(laci_auto_cut *cut,
                                                         lac_error *err);
 void laci_auto_cut_clear(laci_auto_cut *cut);
 
+/** Counts the results of a node, and the multiplications and additions of products. */
+int64_t laci_auto_cut_count_operations(const laci_auto_cut *cut, int node);
 /** Assigns the nodes to phases. Fast nodes of a phase with fewer multiply-adds and results than
  * least_work become exact. */
 void laci_auto_cut_assign_phases(laci_auto_cut *cut, int64_t least_work);

@@ -6,26 +6,18 @@
 #include "base/error.h"
 #include "cpu/openmp.h"
 #include "cpu/pool.h"
-#include "engine/auto/auto_in.h"
+#include "engine/auto/builder_in.h"
+#include "engine/auto/choice.h"
+#include "engine/auto/inline.h"
 #include "engine/stepper.h"
 #include "graph/graph.h"
 #include "graph/op.h"
-#include "graph/part.h"
 #include "tensor/buf.h"
 
-/** The state of creating the parts of the automatic engine. */
-typedef struct builder {
-  laci_auto *a;
-  const laci_engine_options *options;
-  laci_budget budget;
-  bool *chosen; /* [n_nodes] the node belongs to the current part */
-  bool *listed; /* [n_values] the value is already in the list that is being made */
-  int refused;  /* number of a phase that the fast engine refused to plan; -1: none */
-  lac_error why;
-} builder;
-
 /* Does the caller want an outline (a plan that cannot run) without the nodes that cannot be run? */
-static bool is_partial(const builder *m) { return m->options->extent == LACI_EXTENT_PARTIAL; }
+static bool is_partial(const laci_auto_builder *m) {
+  return m->options->extent == LACI_EXTENT_PARTIAL;
+}
 
 static bool is_numeric(lac_dtype dtype) {
   return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
@@ -47,8 +39,8 @@ static lac_status describe_unknown_output(const laci_auto *a, int value, laci_en
   return LAC_OK;
 }
 
-static lac_status describe_ports(builder *m, const int *values, int n, laci_engine_port **ports,
-                                 lac_error *err) {
+static lac_status describe_ports(laci_auto_builder *m, const int *values, int n,
+                                 laci_engine_port **ports, lac_error *err) {
   laci_auto *a = m->a;
   lac_status st = LAC_OK;
   *ports = laci_alloc((size_t)n, sizeof **ports);
@@ -66,154 +58,7 @@ static lac_status describe_ports(builder *m, const int *values, int n, laci_engi
   return st;
 }
 
-/* ---- The inputs and outputs of a part ---- */
-
-static bool is_fast_node_of_phase(const laci_auto *a, int node, int phase) {
-  return a->cut.phase[node] == phase && a->cut.fast[node];
-}
-
-/* Adds to the chosen nodes the constant nodes that they read: each part has its own copy, since
- * planning reads their content. Producers come before their readers, so one pass backward is
- * enough. */
-static void choose_constant_nodes(builder *m) {
-  const laci_graph *graph = m->a->graph;
-  for (int n = graph->n_nodes - 1; n >= 0; n--) {
-    const laci_node *reader = &graph->nodes[n];
-    for (int at = 0; at < reader->n_inputs && m->chosen[n]; at++) {
-      int value = reader->inputs[at];
-      int producer = value >= 0 ? graph->values[value].producer : -1;
-      if (producer >= 0 && m->a->cut.constant[producer]) m->chosen[producer] = true;
-    }
-  }
-}
-
-/* Chooses the nodes of a phase for the current part; returns true if there are any. */
-static bool choose_phase_nodes(builder *m, int phase) {
-  bool any = false;
-  for (int n = 0; n < m->a->graph->n_nodes; n++) {
-    m->chosen[n] = is_fast_node_of_phase(m->a, n, phase);
-    any = any || m->chosen[n];
-  }
-  choose_constant_nodes(m);
-  return any;
-}
-
-static void add_part_input(builder *m, laci_auto_part *part, int value) {
-  const laci_value *v = &m->a->graph->values[value];
-  bool inside = v->stored >= 0 || (v->producer >= 0 && m->chosen[v->producer]);
-  if (inside || m->listed[value]) return;
-  m->listed[value] = true;
-  part->inputs[part->n_inputs++] = value;
-}
-
-/* Does a node of another phase, or the caller, read the value, which this phase computes? Parts
- * have their own copies of constants. */
-static bool is_read_elsewhere(const laci_auto *a, int value, int phase) {
-  const laci_value *v = &a->graph->values[value];
-  bool copied = a->cut.constant[v->producer];
-  for (int at = 0; at < v->n_readers; at++) {
-    int reader = v->readers[at];
-    if (!a->cut.fast[reader] || (a->cut.phase[reader] != phase && !copied)) return true;
-  }
-  return v->is_output;
-}
-
-static void list_inputs_and_outputs(builder *m, laci_auto_part *part, int phase) {
-  const laci_graph *graph = m->a->graph;
-  memset(m->listed, 0, (size_t)graph->n_values * sizeof *m->listed);
-  for (int n = 0; n < graph->n_nodes; n++) {
-    const laci_node *node = &graph->nodes[n];
-    for (int at = 0; at < node->n_inputs && m->chosen[n]; at++) {
-      if (node->inputs[at] >= 0) add_part_input(m, part, node->inputs[at]);
-    }
-    for (int at = 0; at < node->n_outputs && is_fast_node_of_phase(m->a, n, phase); at++) {
-      int value = node->outputs[at];
-      if (value >= 0 && is_read_elsewhere(m->a, value, phase))
-        part->outputs[part->n_outputs++] = value;
-    }
-  }
-}
-
-/* ---- A fast part ---- */
-
-/* Allocates buffers for values that go from part to part; the network's inputs and outputs are in
- * the caller's buffers. */
-static lac_status allocate_values(laci_auto *a, const int *values, const laci_engine_port *ports,
-                                  int n, lac_error *err) {
-  for (int at = 0; at < n; at++) {
-    const laci_value *v = &a->graph->values[values[at]];
-    if (v->is_input || v->is_output || a->at[values[at]]) continue;
-    a->at[values[at]] = laci_alloc(ports[at].size_bytes, 1);
-    if (!a->at[values[at]]) return laci_fail_memory(err, v->name);
-    a->ours[values[at]] = true;
-  }
-  return LAC_OK;
-}
-
-static lac_status make_engine(builder *m, laci_auto_part *part, lac_error *err) {
-  laci_auto *a = m->a;
-  laci_graph *graph;
-  laci_engine_options o = *m->options;
-  laci_type *types = laci_arena_alloc(&a->memory, (size_t)part->n_inputs, sizeof *types);
-  if (!types) return laci_fail_memory(err, "a part of the network");
-  for (int at = 0; at < part->n_inputs; at++) types[at] = a->cut.types[part->inputs[at]];
-  const laci_part_ports ports = {.inputs = part->inputs,
-                                 .types = types,
-                                 .n_inputs = part->n_inputs,
-                                 .outputs = part->outputs,
-                                 .n_outputs = part->n_outputs};
-  lac_status st = laci_graph_build_subgraph(&a->memory, a->graph, m->chosen, &ports, &graph, err);
-  if (st) return st;
-  o.engine = LACI_ENGINE_FAST;
-  o.shapes = NULL;
-  o.n_shapes = 0;
-  o.recompute = 0;
-  o.early_outputs = false;
-  o.budget = &m->budget;
-  st = laci_engine_create(graph, &o, &part->engine, err);
-  if (st) return st;
-  const laci_engine_memory planned = laci_engine_planned_memory(part->engine);
-  a->planned.arena_bytes += planned.arena_bytes;
-  a->planned.weight_bytes += planned.weight_bytes;
-  part->n_steps = laci_engine_step_count(part->engine);
-  (void)laci_engine_inputs(part->engine, &part->input_ports);
-  (void)laci_engine_outputs(part->engine, &part->output_ports);
-  st = allocate_values(a, part->inputs, part->input_ports, part->n_inputs, err);
-  return st ? st : allocate_values(a, part->outputs, part->output_ports, part->n_outputs, err);
-}
-
-static lac_status make_fast_part(builder *m, int phase, lac_error *err) {
-  laci_auto *a = m->a;
-  laci_auto_part *part = &a->parts[a->n_parts];
-  size_t n = (size_t)a->graph->n_values;
-  if (!choose_phase_nodes(m, phase)) return LAC_OK;
-  part->inputs = laci_arena_alloc(&a->memory, n, sizeof *part->inputs);
-  part->outputs = laci_arena_alloc(&a->memory, n, sizeof *part->outputs);
-  if (!part->inputs || !part->outputs) return laci_fail_memory(err, "a part of the network");
-  list_inputs_and_outputs(m, part, phase);
-  if (part->n_outputs == 0) { /* no other part reads a value of this part */
-    part->n_inputs = 0;
-    return LAC_OK;
-  }
-  part->in = laci_arena_alloc(&a->memory, (size_t)part->n_inputs, sizeof *part->in);
-  part->out = laci_arena_alloc(&a->memory, (size_t)part->n_outputs, sizeof *part->out);
-  if (!part->in || !part->out) return laci_fail_memory(err, "a part of the network");
-  lac_error why = {0};
-  lac_status st = make_engine(m, part, &why);
-  if (st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE) {
-    m->refused = phase;
-    m->why = why;
-  }
-  if (st) {
-    laci_engine_destroy(part->engine);
-    part->engine = NULL;
-    return laci_fail(err, st, "%s", why.text);
-  }
-  a->n_parts++;
-  return LAC_OK;
-}
-
-/* ---- An exact part ---- */
+/* ---- An exact phase ---- */
 
 /* Checks that the exact engine can run the node. Nodes in bodies (of If, Loop, Scan) are not
  * checked: they may never run, and fail when they do. */
@@ -223,30 +68,112 @@ static lac_status check_exact_node(const laci_node *node, lac_error *err) {
              : laci_engine_check_has_evaluation(node, err);
 }
 
-static lac_status make_exact_part(builder *m, int phase, lac_error *err) {
+static lac_status add_exact_node(laci_auto_builder *m, laci_auto_part *part, int node,
+                                 lac_error *err) {
   laci_auto *a = m->a;
-  laci_auto_part *part = &a->parts[a->n_parts];
-  part->nodes = laci_arena_alloc(&a->memory, (size_t)a->graph->n_nodes, sizeof *part->nodes);
+  lac_status st = is_partial(m) ? LAC_OK : check_exact_node(&a->graph->nodes[node], err);
+  if (st) return st;
+  const size_t n = (size_t)a->graph->n_nodes;
+  if (!part->nodes) part->nodes = laci_arena_alloc(&a->memory, n, sizeof *part->nodes);
   if (!part->nodes) return laci_fail_memory(err, "a part of the network");
-  for (int n = 0; n < a->graph->n_nodes; n++) {
-    if (a->cut.phase[n] != phase || a->cut.fast[n]) continue;
-    lac_status st = is_partial(m) ? LAC_OK : check_exact_node(&a->graph->nodes[n], err);
-    if (st) return st;
-    part->nodes[part->n_steps++] = n;
-  }
-  a->n_parts += part->n_steps > 0;
+  part->nodes[part->n_nodes++] = node;
   return LAC_OK;
 }
 
+/* Makes a part of an If and the nodes of its branches. */
+static lac_status make_choice_part(laci_auto_builder *m, laci_auto_choice *choice, lac_error *err) {
+  laci_auto *a = m->a;
+  laci_auto_part *part = &a->parts[a->n_parts++];
+  part->choice = choice;
+  lac_status st = LAC_OK;
+  for (int b = 0; b < 2; b++) part->n_steps += choice->branches[b].part.n_steps;
+  for (int n = 0; n <= choice->node && !st; n++) {
+    if (n != choice->node && !laci_auto_is_in_choice(a->graph, choice, n)) continue;
+    st = add_exact_node(m, part, n, err);
+    part->n_steps += laci_auto_is_exact_step(a, part, n);
+  }
+  return st;
+}
+
+static void end_exact_part(laci_auto *a) {
+  laci_auto_part *part = &a->parts[a->n_parts];
+  part->n_steps = part->n_nodes;
+  a->n_parts += part->n_nodes > 0;
+}
+
+/* Returns the If outside of all bodies in whose branch the node is; -1: it is in none, or in a
+ * loop. */
+static int find_outermost_choice(const laci_graph *graph, const laci_node *node) {
+  int end = -1;
+  for (int body = node->body; body; body = graph->bodies[body - 1].outer)
+    end = graph->bodies[body - 1].branch >= 0 ? graph->bodies[body - 1].end : -1;
+  return end;
+}
+
+/* Creates the engines of the branches of all Ifs of the phase. choices: [n_nodes] the choice of
+ * each If; NULL: none of its branches has an engine. */
+static lac_status make_choices(laci_auto_builder *m, int phase, laci_auto_choice **choices,
+                               lac_error *err) {
+  const laci_auto *a = m->a;
+  lac_status st = LAC_OK;
+  for (int n = 0; n < a->graph->n_nodes && !st; n++) {
+    const laci_node *node = &a->graph->nodes[n];
+    if (a->cut.phase[n] != phase || a->cut.fast[n] || node->body) continue;
+    if (laci_node_control_flow_role(node) != LACI_CONTROL_CHOICE) continue;
+    st = laci_auto_make_choice(m, n, &choices[n], err);
+  }
+  return st;
+}
+
+/* Makes the parts of an exact phase: its nodes in order. An If with engines, whose branches run
+ * where it is, is a part between two parts of other nodes. */
+static lac_status make_exact_parts(laci_auto_builder *m, int phase, lac_error *err) {
+  laci_auto *a = m->a;
+  laci_auto_choice **choices = laci_alloc((size_t)a->graph->n_nodes, sizeof(laci_auto_choice *));
+  if (!choices) return laci_fail_memory(err, "a part of the network");
+  lac_status st = make_choices(m, phase, choices, err);
+  for (int n = 0; n < a->graph->n_nodes && !st; n++) {
+    if (a->cut.phase[n] != phase || a->cut.fast[n]) continue;
+    const int around = find_outermost_choice(a->graph, &a->graph->nodes[n]);
+    if (around >= 0 && choices[around]) continue;
+    if (choices[n]) {
+      end_exact_part(a);
+      st = make_choice_part(m, choices[n], err);
+      choices[n] = NULL;
+    } else {
+      st = add_exact_node(m, &a->parts[a->n_parts], n, err);
+    }
+  }
+  for (int n = 0; n < a->graph->n_nodes; n++) laci_auto_destroy_choice(choices[n]);
+  laci_free((void *)choices);
+  end_exact_part(a);
+  return st;
+}
+
 /* ---- Values of exact nodes ---- */
+
+/* Is the node stepped by this engine's stepper in some run? */
+static bool is_stepped(const laci_auto *a, int node) {
+  return !a->cut.fast[node] && !a->delegated[node];
+}
+
+static bool is_made_by_stepper(const laci_auto *a, int value) {
+  const int producer = a->graph->values[value].producer;
+  return producer >= 0 && is_stepped(a, producer);
+}
+
+static bool is_delegated(const laci_auto *a, int value) {
+  const int producer = a->graph->values[value].producer;
+  return producer >= 0 && a->delegated[producer];
+}
 
 static void mark_exact_values(laci_auto *a) {
   const laci_graph *graph = a->graph;
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
-    for (int at = 0; at < node->n_inputs + node->n_captures && !a->cut.fast[n]; at++) {
+    for (int at = 0; at < node->n_inputs + node->n_captures && is_stepped(a, n); at++) {
       int value = at < node->n_inputs ? node->inputs[at] : node->captures[at - node->n_inputs];
-      if (value >= 0) a->in_stepper[value] = true;
+      if (value >= 0 && !is_delegated(a, value)) a->in_stepper[value] = true;
     }
   }
   for (int at = 0; at < graph->n_outputs; at++) {
@@ -258,17 +185,15 @@ static void mark_exact_values(laci_auto *a) {
 /* Loads the stored tensors that nodes of the exact engine (cut.h) read. Reserves memory in the
  * budget for the values that these nodes read and compute, as far as their sizes are known. Fails
  * if the budget does not suffice. */
-static lac_status plan_exact_parts(builder *m, lac_error *err) {
+static lac_status plan_exact_parts(laci_auto_builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_graph *graph = a->graph;
   laci_type *types = laci_alloc((size_t)graph->n_values, sizeof *types);
   bool *skipped = laci_alloc((size_t)graph->n_stored, sizeof *skipped);
   lac_status st = types && skipped ? LAC_OK : laci_fail_memory(err, "the plan of a run");
   for (int v = 0; v < graph->n_values && !st; v++) {
-    int producer = graph->values[v].producer;
-    bool made = producer >= 0 && !a->cut.fast[producer];
     types[v] = a->cut.types[v];
-    if (!a->in_stepper[v] && !made) types[v].shape = laci_shape_unknown();
+    if (!a->in_stepper[v] && !is_made_by_stepper(a, v)) types[v].shape = laci_shape_unknown();
   }
   for (int s = 0; s < graph->n_stored && !st; s++) {
     skipped[s] = graph->stored[s].value < 0 || !a->in_stepper[graph->stored[s].value];
@@ -291,41 +216,134 @@ static lac_status plan_exact_parts(builder *m, lac_error *err) {
 /* ---- The whole engine ---- */
 
 static void destroy_parts(laci_auto *a) {
-  for (int at = 0; at < a->n_parts; at++) laci_engine_destroy(a->parts[at].engine);
-  for (int v = 0; a->at && a->ours && v < a->graph->n_values; v++) {
+  for (int at = 0; at < a->n_parts; at++) {
+    laci_engine_destroy(a->parts[at].engine);
+    laci_auto_destroy_choice(a->parts[at].choice);
+  }
+  for (int v = 0; a->at && a->ours && a->buffered && v < a->graph->n_values; v++) {
     if (a->ours[v]) laci_free(a->at[v]);
     a->at[v] = NULL;
-    a->ours[v] = false;
+    a->ours[v] = a->buffered[v] = false;
   }
+  for (int n = 0; a->delegated && n < a->graph->n_nodes; n++) a->delegated[n] = false;
   a->n_parts = 0;
   a->planned = (laci_engine_memory){0};
   laci_arena_clear(&a->memory);
 }
 
-static lac_status make_parts(builder *m, lac_error *err) {
+/* Are all readers of the node's results branches with engines and fast parts, which have their own
+ * copies of constants? */
+static bool is_copied_by_all_readers(const laci_auto *a, int node) {
+  const laci_node *n = &a->graph->nodes[node];
+  for (int at = 0; at < n->n_outputs; at++) {
+    if (n->outputs[at] < 0) continue;
+    const laci_value *v = &a->graph->values[n->outputs[at]];
+    if (v->is_output) return false;
+    for (int r = 0; r < v->n_readers; r++) {
+      if (is_stepped(a, v->readers[r])) return false;
+    }
+  }
+  return true;
+}
+
+/* Removes constant nodes whose results no exact node reads from the exact parts. */
+static void drop_unread_constants(laci_auto *a) {
+  for (int n = a->graph->n_nodes - 1; n >= 0; n--) {
+    if (!is_stepped(a, n) || !a->cut.constant[n] || a->graph->nodes[n].body) continue;
+    a->delegated[n] = is_copied_by_all_readers(a, n);
+  }
+  for (int at = 0; at < a->n_parts; at++) {
+    laci_auto_part *part = &a->parts[at];
+    size_t kept = 0;
+    if (part->engine || part->choice) continue;
+    for (size_t n = 0; n < part->n_nodes; n++) {
+      if (!a->delegated[part->nodes[n]]) part->nodes[kept++] = part->nodes[n];
+    }
+    part->n_steps = part->n_nodes = kept;
+  }
+}
+
+static void number_steps(laci_auto *a) {
+  a->n_steps = 0;
+  for (int at = 0; at < a->n_parts; at++) {
+    laci_auto_part *part = &a->parts[at];
+    part->first_step = a->n_steps;
+    for (int b = 0; part->choice && b < 2; b++) {
+      laci_auto_part *branch = &part->choice->branches[b].part;
+      branch->first_step =
+          b ? part->first_step + part->choice->branches[0].part.n_steps : part->first_step;
+    }
+    a->n_steps += part->n_steps;
+  }
+}
+
+static void count_exact_nodes_of_branches(laci_auto *a, const laci_auto_choice *choice) {
+  for (int b = 0; b < 2; b++) {
+    if (!choice->branches[b].part.engine) continue;
+    const laci_engine_exact inner =
+        laci_engine_describe_exact_nodes(choice->branches[b].part.engine);
+    a->exact.n_nodes += inner.n_nodes;
+    if (!a->exact.reason) a->exact.reason = inner.reason;
+  }
+}
+
+/* Counts the exact steps of a part; *first: the first of their nodes. */
+static int count_exact_nodes(const laci_auto *a, const laci_auto_part *part, int *first) {
+  int count = 0;
+  for (size_t n = 0; n < part->n_nodes; n++) {
+    const int node = part->nodes[n];
+    if (!laci_auto_is_exact_step(a, part, node)) continue;
+    /* nodes that begin a body are not in the file, and therefore not counted */
+    if (laci_node_control_flow_role(&a->graph->nodes[node]) == LACI_CONTROL_BEGIN) continue;
+    if (count++ == 0) *first = node;
+  }
+  return count;
+}
+
+/* Counts the nodes that run exactly, and says why: of those in branches first, since they do the
+ * most work. */
+static void describe_exact_nodes(laci_auto *a) {
+  const char *reason = NULL;
+  bool any = false;
+  a->exact = (laci_engine_exact){0};
+  for (int at = 0; at < a->n_parts; at++) {
+    const laci_auto_part *part = &a->parts[at];
+    int first = -1;
+    const int count = count_exact_nodes(a, part, &first);
+    a->exact.n_nodes += count;
+    if (part->choice) count_exact_nodes_of_branches(a, part->choice);
+    if (count && part->choice && !a->exact.reason) a->exact.reason = a->cut.reasons[first];
+    if (count && !reason) reason = a->cut.reasons[first];
+    any |= part->choice != NULL;
+  }
+  if (!a->exact.reason && a->exact.n_nodes) a->exact.reason = any ? reason : a->cut.reason.text;
+}
+
+static lac_status make_parts(laci_auto_builder *m, lac_error *err) {
   laci_auto *a = m->a;
   lac_status st = LAC_OK;
   m->refused = -1;
-  a->parts = laci_arena_alloc(&a->memory, (size_t)a->cut.n_phases, sizeof *a->parts);
+  /* each If that is a part divides an exact phase once more; it has two bodies */
+  const size_t most = (size_t)a->cut.n_phases + (size_t)a->graph->n_bodies + 1;
+  a->parts = laci_arena_alloc(&a->memory, most, sizeof *a->parts);
   if (!a->parts) return laci_fail_memory(err, "the parts of the network");
   for (int phase = 0; phase < a->cut.n_phases && !st; phase++) {
-    st = phase % 2 ? make_exact_part(m, phase, err) : make_fast_part(m, phase, err);
+    st = phase % 2 ? make_exact_parts(m, phase, err) : laci_auto_make_fast_part(m, phase, err);
   }
-  a->n_steps = 0;
-  for (int at = 0; at < a->n_parts; at++) {
-    a->parts[at].first_step = a->n_steps;
-    a->n_steps += a->parts[at].n_steps;
-  }
-  return st;
+  if (st) return st;
+  drop_unread_constants(a);
+  number_steps(a);
+  describe_exact_nodes(a);
+  return LAC_OK;
 }
 
 /* Creates the parts. A phase that the fast engine refuses to plan, for example for lack of
  * executable memory, becomes exact. */
-static lac_status make_parts_with_fallback(builder *m, lac_error *err) {
+static lac_status make_parts_with_fallback(laci_auto_builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_budget before = m->budget;
   lac_error why = {0};
-  const int64_t least = is_partial(m) ? 0 : LACI_AUTO_LEAST_WORK;
+  const int64_t least = m->least_work = is_partial(m) ? 0 : LACI_AUTO_LEAST_WORK;
   laci_auto_cut_assign_phases(&a->cut, least);
   lac_status st = make_parts(m, &why);
   while (st && m->refused >= 0) {
@@ -339,16 +357,19 @@ static lac_status make_parts_with_fallback(builder *m, lac_error *err) {
   return st ? laci_fail(err, st, "%s", why.text) : LAC_OK;
 }
 
-static lac_status cut_into_phases(builder *m, lac_error *err) {
+static lac_status cut_into_phases(laci_auto_builder *m, lac_error *err) {
   laci_auto *a = m->a;
   const laci_graph *graph = a->graph;
   size_t n = (size_t)graph->n_values;
   a->at = laci_alloc(n, sizeof *a->at);
   a->ours = laci_alloc(n, sizeof *a->ours);
   a->in_stepper = laci_alloc(n, sizeof *a->in_stepper);
+  a->buffered = laci_alloc(n, sizeof *a->buffered);
+  a->delegated = laci_alloc((size_t)graph->n_nodes, sizeof *a->delegated);
   m->chosen = laci_alloc((size_t)graph->n_nodes, sizeof *m->chosen);
   m->listed = laci_alloc(n, sizeof *m->listed);
-  bool whole = a->at && a->ours && a->in_stepper && m->chosen && m->listed;
+  bool whole =
+      a->at && a->ours && a->in_stepper && a->buffered && a->delegated && m->chosen && m->listed;
   lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the engine");
   if (!st && is_partial(m)) return make_parts_with_fallback(m, err);
   if (!st) st = describe_ports(m, graph->inputs, graph->n_inputs, &a->inputs, err);
@@ -365,9 +386,10 @@ static lac_status cut_into_phases(builder *m, lac_error *err) {
 static lac_status divide_network(laci_auto *a, const laci_graph *graph,
                                  const laci_engine_options *options, const lac_error *refusal,
                                  lac_error *err) {
-  builder m = {.a = a,
-               .options = options,
-               .budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX)};
+  laci_auto_builder m = {
+      .a = a,
+      .options = options,
+      .budget = options->budget ? *options->budget : laci_budget_with_limit(UINT64_MAX)};
   a->graph = graph;
   lac_status st = laci_auto_cut_find_fast_nodes(&a->cut, options, err);
   bool all = !st && a->cut.reason.text[0] == '\0';
@@ -404,7 +426,10 @@ lac_status laci_auto_create(const laci_engine_row *row, const laci_graph *graph,
   if (!a) return laci_fail_memory(err, "the engine");
   fast.engine = LACI_ENGINE_FAST;
   bool doubles = false;
-  lac_status st = laci_auto_cut_init(&a->cut, graph, options, &doubles, &why);
+  lac_status st = LAC_OK;
+  /* an observer may ask for the results of any If */
+  if (!options->observer) st = laci_auto_inline_branches(graph, options, &a->inlined, &graph, &why);
+  if (!st) st = laci_auto_cut_init(&a->cut, graph, options, &doubles, &why);
   if (!st && doubles) st = laci_fail(&why, LAC_UNSUPPORTED, "elements of type f64");
   if (!st) st = laci_engine_create(graph, &fast, &a->whole, &why);
   bool divided = st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE;
@@ -434,6 +459,9 @@ void laci_auto_destroy(void *self) {
   laci_free((void *)a->at);
   laci_free(a->ours);
   laci_free(a->in_stepper);
+  laci_free(a->buffered);
+  laci_free(a->delegated);
+  laci_arena_clear(&a->inlined);
   laci_free(a->text);
   laci_free(a);
 }

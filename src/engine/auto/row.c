@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "cpu/pool.h"
-#include "engine/auto/auto_in.h"
+#include "engine/auto/choice.h"
 #include "engine/stepper.h"
 #include "graph/graph.h"
 
@@ -55,8 +55,7 @@ static laci_engine_dtype computation_dtype(const laci_engine_row *row, lac_dtype
 
 static laci_engine_exact describe_exact_nodes(const void *self) {
   const laci_auto *a = self;
-  if (a->whole || a->cut.n_exact == 0) return (laci_engine_exact){0};
-  return (laci_engine_exact){.n_nodes = a->cut.n_exact, .reason = a->cut.reason.text};
+  return a->whole ? (laci_engine_exact){0} : a->exact;
 }
 
 static const laci_buf *get_result(const void *self, int port) {
@@ -101,18 +100,47 @@ static laci_engine_step describe_exact_step(const laci_auto *a, const laci_node 
   return step;
 }
 
+/* Returns the engine among the part and its branches that computes step `at` of the network; NULL:
+ * the step is an exact node. *first: the step at which its own, or those of exact nodes, begin. */
+static const laci_engine *find_engine_of_step(const laci_auto_part *part, size_t at,
+                                              size_t *first) {
+  *first = part->first_step;
+  for (int b = 0; part->choice && b < 2; b++) {
+    const laci_auto_part *branch = &part->choice->branches[b].part;
+    if (at < *first + branch->n_steps) return branch->engine;
+    *first += branch->n_steps;
+  }
+  return part->engine;
+}
+
+/* Returns exact step `at` of a part: nodes in branches with engines are none. */
+static const laci_node *find_exact_node(const laci_auto *a, const laci_auto_part *part, size_t at) {
+  size_t n = 0;
+  while (!laci_auto_is_exact_step(a, part, part->nodes[n]) || at-- > 0) n++;
+  return &a->graph->nodes[part->nodes[n]];
+}
+
 static laci_engine_step describe_step(const void *self, size_t at) {
   const laci_auto *a = self;
   if (a->whole) return laci_engine_step_info(a->whole, at);
   const laci_auto_part *part = a->parts;
+  size_t first;
   while (at >= part->first_step + part->n_steps) part++;
-  if (part->engine) return laci_engine_step_info(part->engine, at - part->first_step);
-  return describe_exact_step(a, &a->graph->nodes[part->nodes[at - part->first_step]]);
+  const laci_engine *engine = find_engine_of_step(part, at, &first);
+  if (engine) return laci_engine_step_info(engine, at - first);
+  return describe_exact_step(a, find_exact_node(a, part, at - first));
 }
 
 static size_t find_output_step(const void *self, int port) {
   const laci_auto *a = self;
   return a->whole ? laci_engine_output_step(a->whole, port) : a->n_steps;
+}
+
+static void list_exact_node(const laci_auto *a, const laci_auto_part *part, int node,
+                            const laci_graph *graph, laci_engine_node *nodes) {
+  const int at = laci_engine_find_node(graph, &a->graph->nodes[node]);
+  if (at < 0 || !laci_auto_is_exact_step(a, part, node)) return;
+  nodes[at] = (laci_engine_node){.runner = LACI_RUNNER_EXACT, .reason = a->cut.reasons[node]};
 }
 
 static void list_nodes(const void *self, const laci_graph *graph, laci_engine_node *nodes) {
@@ -124,9 +152,11 @@ static void list_nodes(const void *self, const laci_graph *graph, laci_engine_no
   for (int at = 0; at < a->n_parts; at++) {
     const laci_auto_part *part = &a->parts[at];
     if (part->engine) laci_engine_list_nodes(part->engine, graph, nodes);
-    for (size_t step = 0; !part->engine && step < part->n_steps; step++) {
-      const int node = part->nodes[step];
-      nodes[node] = (laci_engine_node){.runner = LACI_RUNNER_EXACT, .reason = a->cut.reasons[node]};
+    for (size_t n = 0; n < part->n_nodes; n++)
+      list_exact_node(a, part, part->nodes[n], graph, nodes);
+    for (int b = 0; part->choice && b < 2; b++) {
+      const laci_engine *engine = part->choice->branches[b].part.engine;
+      if (engine) laci_engine_list_nodes(engine, graph, nodes);
     }
   }
 }
@@ -135,20 +165,39 @@ static void list_nodes(const void *self, const laci_graph *graph, laci_engine_no
 
 static size_t name_list_length(int n) { return n > 0 ? (size_t)n : 0; }
 
+/* Writes an If and the plans of its branches, as write_part. */
+static size_t write_choice(const laci_auto *a, const laci_auto_choice *choice, char *to,
+                           size_t size) {
+  static const char *const names[] = {"then", "else"};
+  size_t used = 0;
+  for (int b = 0; b < 2; b++) {
+    const laci_engine *engine = choice->branches[b].part.engine;
+    used += laci_engine_format_text(to ? to + used : NULL, to ? size - used : 0,
+                                    "%s branch of %s: %s\n%s", names[b],
+                                    a->graph->nodes[choice->node].name, engine ? "fast" : "exact",
+                                    engine ? laci_engine_plan_text(engine) : "");
+  }
+  return used;
+}
+
 /* Writes the title and the lines that describe a part to `to`, and returns their length; `to` NULL:
  * only returns it. */
 static size_t write_part(const laci_auto *a, int at, char *to, size_t size) {
   const laci_auto_part *part = &a->parts[at];
-  const char *kind = part->engine ? "fast" : "exact";
+  const char *kind = part->engine ? "fast" : part->choice ? "a choice" : "exact";
   size_t used =
       name_list_length(snprintf(to, size, "part %d of %d: %s, %zu step%s\n", at + 1, a->n_parts,
                                 kind, part->n_steps, laci_plural((int64_t)part->n_steps)));
   const char *text = part->engine ? laci_engine_plan_text(part->engine) : "";
   used += name_list_length(snprintf(to ? to + used : NULL, to ? size - used : 0, "%s", text));
-  for (size_t step = 0; !part->engine && step < part->n_steps; step++) {
-    const laci_node *node = &a->graph->nodes[part->nodes[step]];
+  if (part->choice)
+    used += write_choice(a, part->choice, to ? to + used : NULL, to ? size - used : 0);
+  size_t step = 0;
+  for (size_t n = 0; n < part->n_nodes; n++) {
+    const laci_node *node = &a->graph->nodes[part->nodes[n]];
+    if (!laci_auto_is_exact_step(a, part, part->nodes[n])) continue;
     used += name_list_length(snprintf(to ? to + used : NULL, to ? size - used : 0,
-                                      "%4zu  %-28s %s\n", step, node->type, node->name));
+                                      "%4zu  %-28s %s\n", step++, node->type, node->name));
   }
   return used;
 }

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/auto/auto_in.h"
+#include "engine/auto/choice.h"
+#include "engine/auto/run_in.h"
 #include "engine/stepper.h"
 #include "graph/graph.h"
 #include "tensor/buf.h"
@@ -34,10 +35,8 @@ static lac_status copy_to_stepper(laci_auto *a, int value, const laci_engine_por
   return st;
 }
 
-/* Copies a result of exact nodes from the stepper (the exact engine) to a buffer, for a fast part
- * or the caller. */
-static lac_status copy_from_stepper(laci_auto *a, int value, const laci_engine_port *port,
-                                    void *bytes, lac_error *err) {
+lac_status laci_auto_copy_from_stepper(laci_auto *a, int value, const laci_engine_port *port,
+                                       void *bytes, lac_error *err) {
   const laci_buf *buf = laci_stepper_value(a->stepper, value);
   char want[128], found[128];
   if (!buf) {
@@ -51,9 +50,14 @@ static lac_status copy_from_stepper(laci_auto *a, int value, const laci_engine_p
   return laci_engine_port_store(port, buf, bytes, err);
 }
 
+bool laci_auto_is_in_buffer(const laci_auto *a, int value) {
+  const int producer = a->graph->values[value].producer;
+  return producer >= 0 && (a->cut.fast[producer] || a->buffered[value]);
+}
+
 /* ---- Parts ---- */
 
-static lac_status run_fast_part(laci_auto *a, const laci_auto_part *part,
+lac_status laci_auto_run_engine(laci_auto *a, const laci_auto_part *part,
                                 const laci_engine_watch *watch, lac_error *err) {
   shifted_watch to = {.to = watch, .first = part->first_step};
   laci_engine_watch own = watch ? *watch : (laci_engine_watch){0};
@@ -65,15 +69,20 @@ static lac_status run_fast_part(laci_auto *a, const laci_auto_part *part,
   }
   lac_status st = LAC_OK;
   for (int at = 0; at < part->n_inputs && !st; at++) {
-    int value = part->inputs[at], producer = a->graph->values[value].producer;
-    bool exact = producer >= 0 && !a->cut.fast[producer];
-    if (exact) st = copy_from_stepper(a, value, &part->input_ports[at], a->at[value], err);
+    int value = part->inputs[at];
+    const bool exact = a->graph->values[value].producer >= 0 && !laci_auto_is_in_buffer(a, value);
+    if (exact)
+      st = laci_auto_copy_from_stepper(a, value, &part->input_ports[at], a->at[value], err);
     part->in[at] = a->at[value];
   }
+  if (st) return st;
+  return laci_engine_run_watched(part->engine, part->in, part->out, watch ? &own : NULL, err);
+}
+
+static lac_status run_fast_part(laci_auto *a, const laci_auto_part *part,
+                                const laci_engine_watch *watch, lac_error *err) {
   for (int at = 0; at < part->n_outputs; at++) part->out[at] = a->at[part->outputs[at]];
-  if (!st) {
-    st = laci_engine_run_watched(part->engine, part->in, part->out, watch ? &own : NULL, err);
-  }
+  lac_status st = laci_auto_run_engine(a, part, watch, err);
   for (int at = 0; at < part->n_outputs && !st; at++) {
     int value = part->outputs[at];
     if (a->in_stepper[value]) st = copy_to_stepper(a, value, &part->output_ports[at], err);
@@ -81,16 +90,19 @@ static lac_status run_fast_part(laci_auto *a, const laci_auto_part *part,
   return st;
 }
 
+lac_status laci_auto_run_exact_step(laci_auto *a, int node, size_t step,
+                                    const laci_engine_watch *watch, lac_error *err) {
+  if (laci_engine_is_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
+  const double begin = laci_engine_begin_step(watch, step);
+  lac_status st = laci_stepper_step(a->stepper, node, err);
+  return st ? st : laci_engine_end_step(watch, step, begin, err);
+}
+
 static lac_status run_exact_part(laci_auto *a, const laci_auto_part *part,
                                  const laci_engine_watch *watch, lac_error *err) {
   lac_status st = LAC_OK;
-  for (size_t at = 0; at < part->n_steps && !st; at++) {
-    size_t step = part->first_step + at;
-    if (laci_engine_is_interrupted(watch)) return laci_fail(err, LAC_INTERRUPTED, "interrupted");
-    double begin = laci_engine_begin_step(watch, step);
-    st = laci_stepper_step(a->stepper, part->nodes[at], err);
-    if (!st) st = laci_engine_end_step(watch, step, begin, err);
-  }
+  for (size_t at = 0; at < part->n_nodes && !st; at++)
+    st = laci_auto_run_exact_step(a, part->nodes[at], part->first_step + at, watch, err);
   return st;
 }
 
@@ -121,18 +133,24 @@ static lac_status prepare_run_buffers(laci_auto *a, const void *const *inputs, v
   return st;
 }
 
+static lac_status run_part(laci_auto *a, const laci_auto_part *part, const laci_engine_watch *watch,
+                           lac_error *err) {
+  if (part->choice) return laci_auto_run_choice(a, part, watch, err);
+  return part->engine ? run_fast_part(a, part, watch, err) : run_exact_part(a, part, watch, err);
+}
+
 static lac_status copy_run_outputs(laci_auto *a, void *const *outputs, lac_error *err) {
   const laci_graph *graph = a->graph;
   lac_status st = LAC_OK;
   for (int at = 0; at < graph->n_outputs && !st; at++) {
     const laci_engine_port *port = &a->outputs[at];
-    int value = graph->outputs[at], producer = graph->values[value].producer;
-    bool fast = producer >= 0 && a->cut.fast[producer];
+    const int value = graph->outputs[at];
+    const bool fast = laci_auto_is_in_buffer(a, value);
     if (fast && outputs[at] != a->at[value]) memcpy(outputs[at], a->at[value], port->size_bytes);
     if (!fast && port->open && !laci_stepper_value(a->stepper, value)) {
       st = laci_fail(err, LAC_UNSUPPORTED, "output '%s' could not be computed", port->name);
     }
-    if (!fast && !port->open) st = copy_from_stepper(a, value, port, outputs[at], err);
+    if (!fast && !port->open) st = laci_auto_copy_from_stepper(a, value, port, outputs[at], err);
   }
   return st;
 }
@@ -142,9 +160,6 @@ lac_status laci_auto_run(void *self, const void *const *inputs, void *const *out
   laci_auto *a = self;
   if (a->whole) return laci_engine_run_watched(a->whole, inputs, outputs, watch, err);
   lac_status st = prepare_run_buffers(a, inputs, outputs, err);
-  for (int at = 0; at < a->n_parts && !st; at++) {
-    const laci_auto_part *part = &a->parts[at];
-    st = part->engine ? run_fast_part(a, part, watch, err) : run_exact_part(a, part, watch, err);
-  }
+  for (int at = 0; at < a->n_parts && !st; at++) { st = run_part(a, &a->parts[at], watch, err); }
   return st ? st : copy_run_outputs(a, outputs, err);
 }

@@ -257,6 +257,11 @@ lac_status laci_plain_step(laci_plain *run, int node_id, lac_error *err) {
   return active ? st : status_of_tolerated_failure(st);
 }
 
+void laci_plain_skip(laci_plain *run, int node) {
+  if (run->last != node) laci_plain_release_last_step(run);
+  run->last = node;
+}
+
 lac_status laci_plain_run_all(laci_plain *run, lac_error *err) {
   lac_status st = LAC_OK;
   for (int node = 0; node < run->graph->n_nodes && !st; node++)

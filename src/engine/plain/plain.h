@@ -47,6 +47,9 @@ void laci_plain_set_value(laci_plain *run, int value, laci_buf *take);
  * than the limit. */
 LAC_MUST_CHECK lac_status laci_plain_step(laci_plain *run, int node, lac_error *err);
 
+/** Counts a node as stepped, as laci_stepper_skip. */
+void laci_plain_skip(laci_plain *run, int node);
+
 /** Runs all nodes of the graph one after the other. */
 LAC_MUST_CHECK lac_status laci_plain_run_all(laci_plain *run, lac_error *err);
 

@@ -354,6 +354,8 @@ static lac_status step_node(void *self, int node, lac_error *err) {
   return laci_plain_step(self, node, err);
 }
 
+static void skip_node(void *self, int node) { laci_plain_skip(self, node); }
+
 static const laci_buf *get_stepper_value(const void *self, int value) {
   return laci_plain_value(self, value);
 }
@@ -362,6 +364,7 @@ static const laci_stepper_functions stepping = {.create = create_stepper,
                                                 .destroy = destroy_stepper,
                                                 .set = set_stepper_value,
                                                 .step = step_node,
+                                                .skip = skip_node,
                                                 .value = get_stepper_value,
                                                 .plan = laci_plain_plan_memory};
 
