@@ -25,6 +25,9 @@ static const sparse_case cases[] = {
     {"dilated, stride 2", SPARSE_WINDOW(2, 2, 2, 40, 41, 3, 3, 2, 2, 5, 7, 5, 7, 5, 7), PIXELS, 1,
      4},
     {"11x11", SPARSE_WINDOW(1, 1, 1, 13, 12, 11, 11, 1, 2, 1, 1, 5, 5, 5, 5), PIXELS, 1, 4},
+    {"7x7", SPARSE_WINDOW(19, 19, 19, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 4},
+    {"14x14, 5x5", SPARSE_WINDOW(19, 19, 19, 14, 14, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2), PIXELS, 2, 4},
+    {"16 pixels", SPARSE_WINDOW(3, 3, 3, 19, 15, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), PIXELS, 2, 4},
     {"images", SPARSE_WINDOW(19, 19, 19, 5, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1), IMAGES, 2, 4},
     {"images, 2", SPARSE_WINDOW(19, 19, 19, 9, 8, 5, 3, 2, 2, 1, 2, 2, 2, 2, 2), IMAGES, 1, 4},
 };
