@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes a constant to all padding of a layout (reorder.h). It fills one run of padding after the
- * other: from the end of a row's pixels to the beginning of the next row's. */
+ * other: from the end of a row's pixels to the beginning of the next row's. If rows are so short
+ * that every vector has padding, it blends the constant into all vectors of a channel. */
 #include <string.h>
 
 #include "base/divide.h"
+#include "cpu/cpu.h"
 #include "kernel/sparse/reorder.h"
+#include "kernel/sparse/reorder_in.h"
 
-enum { LANES = LACI_SPARSE_LANES };
+enum {
+  LANES = LACI_SPARSE_LANES,
+  MOST_BLENDED = 1024, /* maximum number of words of a channel that is blended */
+};
 
 /* Writes the 32-bit word `with` to words[begin] to words[end - 1]. They may hold floats or
  * int8x4. Between two rows there are usually only a few. */
@@ -42,9 +48,36 @@ static void fill_phase_border(const laci_sparse_layout *l, span rows, span colum
   fill_words(to, end, l->phase_stride, with);
 }
 
+static laci_sparse_blend *const blend_of_level[] = {
+#define VARIANT(name, level) [level] = laci_sparse_blend_##name,
+    LACI_KERNEL_VARIANTS(VARIANT)
+#undef VARIANT
+};
+
+static bool is_blended(const laci_sparse_layout *l) {
+  return l->row_stride <= LANES && l->phases_h * l->phases_w == 1 &&
+         l->channel_stride <= MOST_BLENDED;
+}
+
+static void blend_channel_borders(const laci_sparse_layout *l, const laci_sparse_size *size,
+                                  uint32_t with, float *channels, int64_t n) {
+  uint32_t keep[MOST_BLENDED] = {0}, fill[MOST_BLENDED];
+  for (int64_t at = 0; at < l->channel_stride; at++) fill[at] = with;
+  for (int64_t at = 0; at < size->h * size->w; at++) {
+    const int64_t pixel = laci_sparse_offset(l, 0, at / size->w, at % size->w);
+    keep[pixel] = UINT32_MAX;
+    fill[pixel] = 0;
+  }
+  blend_of_level[laci_cpu_level_in_force()](keep, fill, l->channel_stride, channels, n);
+}
+
 static void fill_channel_borders(const laci_sparse_layout *l, const laci_sparse_size *size,
                                  uint32_t with, float *channels, int64_t n) {
   const int64_t n_phases = l->phases_h * l->phases_w;
+  if (is_blended(l)) {
+    blend_channel_borders(l, size, with, channels, n);
+    return;
+  }
   for (int64_t phase = 0; phase < n_phases; phase++) {
     const span rows = find_phase_span(l->top, size->h, l->phases_h, phase / l->phases_w);
     const span columns = find_phase_span(l->left, size->w, l->phases_w, phase % l->phases_w);

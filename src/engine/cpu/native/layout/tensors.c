@@ -187,9 +187,10 @@ static void fill_border_range(int64_t begin, int64_t end, void *context) {
 void laci_native_fill_border(const laci_net *net, const laci_sparse_layout *layout,
                              const laci_sparse_size *size, uint32_t with, float *values) {
   enum {
-    GRAIN = 1 << 18
-  }; /* floats of a tensor whose padding one thread fills in less time than threads need to begin
-        and end a loop */
+    GRAIN = 1 << 14
+  }; /* number of floats of a tensor whose padding one thread fills in less time than threads need
+        to begin and end a loop. If there are more, each thread fills the padding of channels that
+        it writes and reads itself, so that they stay in its cache */
   filling f = {layout, size, with, values};
   const int64_t n_items = laci_sparse_border_n_items(layout, size);
   const int64_t n_floats = laci_native_image_blocks(layout, size->n_images) * layout->n_floats;
