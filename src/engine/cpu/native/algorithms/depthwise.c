@@ -109,11 +109,14 @@ static bool can_compute_layer(const laci_net *net, const laci_native_layer *laye
   return layer->kind == LACI_NATIVE_DEPTHWISE && !layer->is_dense && !layer->int8;
 }
 
+/** Estimates the time from the share of the peak rate that the kernel reaches. Windows that stride
+ * along rows of one image gather every second pixel first. */
 static double depthwise_cost(const laci_net *net, const laci_native_layer *layer) {
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
-  const bool images = laci_native_has_image_lanes(layer->n_images);
-  return laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window) /
-         (images ? c->depthwise_images : c->depthwise);
+  const bool strides = layer->window.stride_w > 1 && c->depthwise_strided > 0;
+  double share = strides ? c->depthwise_strided : c->depthwise;
+  if (laci_native_has_image_lanes(layer->n_images)) share = c->depthwise_images;
+  return laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window) / share;
 }
 
 const laci_algorithm laci_algorithm_depthwise = {.name = "depthwise",

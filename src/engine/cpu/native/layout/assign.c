@@ -29,6 +29,7 @@ static laci_native_value_layout *find_joined_layout(const laci_net *net, int val
 typedef struct stride_of_size {
   int64_t h, w, stride;
   int64_t of_phases; /* row stride for windows that read their input in phases; 0: there are none */
+  bool depthwise;    /* a depthwise convolution of floats reads values of this size */
 } stride_of_size;
 
 typedef struct row_table {
@@ -39,7 +40,7 @@ typedef struct row_table {
 static stride_of_size *find_row_stride(row_table *table, int64_t h, int64_t w) {
   int at = 0;
   while (at < table->n && (table->list[at].h != h || table->list[at].w != w)) at++;
-  if (at == table->n) table->list[table->n++] = (stride_of_size){h, w, w, 0};
+  if (at == table->n) table->list[table->n++] = (stride_of_size){.h = h, .w = w, .stride = w};
   return &table->list[at];
 }
 
@@ -78,6 +79,7 @@ static void widen_row_stride(const laci_net *net, row_table *table,
   if (needs_border_as_pixels(layer)) {
     const laci_sparse_border b = find_input_border(net, layer);
     in->stride = larger_of(in->stride, g->w + larger_of(b.left, b.right));
+    in->depthwise = in->depthwise || (layer->kind == LACI_NATIVE_DEPTHWISE && !layer->int8);
   }
   stride_of_size *out = find_row_stride(table, g->out_h, g->out_w);
   if (layer->reading == LACI_NATIVE_PHASES) {
@@ -112,8 +114,17 @@ static double count_multiply_adds(const laci_net *net, const stride_of_size *r, 
   return n;
 }
 
+/** Makes rows of nearly 16 pixels whole vectors, if that needs no more tiles: a depthwise
+ * convolution then loads each row once for all results that read it. */
+static void lengthen_short_rows(stride_of_size *r) {
+  enum { LANES = LACI_SPARSE_LANES };
+  if (!r->depthwise || r->stride <= LANES / 2 || r->stride >= LANES) return;
+  if (r->h == laci_ceil_div((r->h - 1) * r->stride + r->w, LANES)) r->stride = LANES;
+}
+
 /** Chooses the row stride of phases for a height and width, if that makes less work. */
 static void choose_row_stride(const laci_net *net, stride_of_size *r) {
+  lengthen_short_rows(r);
   if (r->of_phases <= r->stride) return;
   if (count_multiply_adds(net, r, r->of_phases) <= count_multiply_adds(net, r, r->stride))
     r->stride = r->of_phases;
