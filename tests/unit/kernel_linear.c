@@ -18,6 +18,8 @@
 #include "cpu/pool.h"
 #include "support/light.h"
 
+extern char **environ;
+
 static laci_pool *pool;
 
 static double unit(uint64_t stream, size_t at) {
@@ -299,7 +301,9 @@ static void starts_no_threads(void **state) {
   double *a = doubles((size_t)N * N, 8);
   for (int i = 0; i < N; i++) a[i * N + i] += N;
   float *a32 = floats_of(a, (size_t)N * N);
+  char **const environment = environ;
   (void)laci_linear_backend_name(); /* loads the library */
+  assert_ptr_equal(environ, environment);
   const int before = threads_of_process();
   assert_int_equal(laci_linear_cholesky_f32(NULL, a32, N), 0);
   assert_int_equal(laci_linear_cholesky(NULL, a, N), 0);

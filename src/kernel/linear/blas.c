@@ -141,7 +141,7 @@ static const char *load_library(void) {
   /* Two more buffers for the library's code and data, and one that another thread of ours may
    * allocate meanwhile. */
   if (!laci_memory_is_available((size_t)(n + 3) * BUFFER_BYTES)) return "not enough memory";
-  void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  void *library = laci_linear_open_openblas(LIBRARY);
   if (!library) return dlerror();
   if (!find_all_functions(library)) return "a function is missing";
   if (strstr(blas.openblas_get_config(), "USE64BITINT"))

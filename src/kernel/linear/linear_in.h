@@ -39,4 +39,9 @@ extern const laci_linear_backend laci_linear_plain;
 /** Returns the OpenBLAS implementation, or in a build without OpenBLAS the plain one. */
 const laci_linear_backend *laci_linear_blas_backend(void);
 
+/** Loads OpenBLAS as dlopen does, with kernels for this processor's instructions even if OpenBLAS
+ * does not know its model. A setting of the user's, OPENBLAS_CORETYPE, counts. Once for a process.
+ * (blas_core.c) */
+void *laci_linear_open_openblas(const char *path);
+
 #endif
