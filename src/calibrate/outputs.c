@@ -49,8 +49,10 @@ typedef struct comparison {
   laci_part parts[NETWORKS];
   laci_part_engines workers[NETWORKS];
   int n_workers, n_inputs, n_outputs;
+  int *axes;       /* [n_outputs] the axis along which each output has the samples; -1: none */
   int64_t n_units; /* number of independent units of a batch that are compared: its samples if every
-                      output has an axis of samples, else 1 */
+                      output has an axis of samples, else 1. Positions of a sequence are no units:
+                      those of one sample depend on each other */
   void **in;       /* [n_workers, n_inputs] inputs of the first network */
   void **out;      /* [n_workers, NETWORKS, n_outputs] outputs of both networks */
   int shape_set;   /* index of the shape set of the samples that are compared */
@@ -115,16 +117,60 @@ static lac_status create_networks(comparison *c, const laci_weighted_graph *cons
   return st ? st : check_same_inputs_and_outputs(c, err);
 }
 
-/* Returns the number of independent units of a batch: its samples if they are along the first axis
- * of all float outputs, else 1. */
-static int64_t count_units(const comparison *c) {
-  const laci_graph *graph = &c->networks[0]->graph;
-  for (int i = 0; i < graph->n_outputs; i++) {
-    const laci_type *type = &graph->values[graph->outputs[i]].type;
-    if (!laci_dtype_is_float(type->dtype)) continue;
-    if (type->shape.rank < 1 || type->shape.dims[0] != c->how->batch) return 1;
+static const laci_type *type_of_output(const laci_network *n, int output) {
+  return &n->graph.values[n->graph.outputs[output]].type;
+}
+
+/* Returns the first axis of that size from `begin` on; -1: there is none. The last of several axes
+ * is left out: rows along it are compared as a whole. */
+static int find_axis_of_size(const laci_shape *shape, int64_t size, int begin) {
+  const int end = shape->rank > 1 ? shape->rank - 1 : shape->rank;
+  for (int axis = begin; axis < end; axis++) {
+    if (shape->dims[axis] == size) return axis;
   }
-  return c->how->batch;
+  return -1;
+}
+
+static bool is_axis_ambiguous(const comparison *c, int output) {
+  const laci_shape *shape = &type_of_output(c->networks[0], output)->shape;
+  const int axis = c->axes[output];
+  return axis >= 0 && find_axis_of_size(shape, c->how->batch, axis + 1) >= 0;
+}
+
+/* Finds the axis of samples among several that are as long as the batch: the one that grows with
+ * it. more: the network for a batch of one sample more. */
+static int find_growing_axis(const comparison *c, int output, const laci_network *more) {
+  const laci_shape *shape = &type_of_output(c->networks[0], output)->shape;
+  const laci_shape *larger = &type_of_output(more, output)->shape;
+  int axis = c->axes[output];
+  while (axis >= 0 && larger->rank == shape->rank && larger->dims[axis] != c->how->batch + 1)
+    axis = find_axis_of_size(shape, c->how->batch, axis + 1);
+  return axis;
+}
+
+/* Finds the axis of samples of each output, and the number of units. */
+static lac_status find_sample_axes(comparison *c, const laci_weighted_graph *from, lac_error *err) {
+  const laci_network *n = c->networks[0];
+  laci_network *more = NULL;
+  bool ambiguous = false;
+  c->n_units = c->how->batch;
+  c->axes = laci_alloc((size_t)c->n_outputs + 1, sizeof *c->axes);
+  if (!c->axes) return laci_fail_memory(err, "outputs to be compared");
+  for (int i = 0; i < c->n_outputs; i++) {
+    c->axes[i] = find_axis_of_size(&type_of_output(n, i)->shape, c->how->batch, 0);
+    ambiguous = ambiguous || is_axis_ambiguous(c, i);
+  }
+  if (ambiguous && c->how->batch > 1) {
+    lac_status st =
+        laci_network_create(from, c->samples, c->shape_set, c->how->batch + 1, &more, NULL);
+    if (st == LAC_NO_MEMORY) return laci_fail_memory(err, "outputs to be compared");
+  }
+  for (int i = 0; i < c->n_outputs; i++) {
+    if (more && is_axis_ambiguous(c, i)) c->axes[i] = find_growing_axis(c, i, more);
+    if (laci_dtype_is_float(type_of_output(n, i)->dtype) && c->axes[i] < 0) c->n_units = 1;
+  }
+  laci_network_destroy(more);
+  return LAC_OK;
 }
 
 /* Returns the number of workers (engines that run at the same time): limited by threads, batches
@@ -181,7 +227,8 @@ static lac_status comparison_init(comparison *c, const laci_weighted_graph *cons
   laci_budget budget = c->how->budget ? *c->how->budget : laci_budget_with_limit(UINT64_MAX);
   c->n_inputs = c->networks[0]->graph.n_inputs;
   c->n_outputs = c->networks[0]->graph.n_outputs;
-  c->n_units = count_units(c);
+  st = find_sample_axes(c, from[0], err);
+  if (st) return st;
   c->n_workers = count_workers(c, &budget);
   st = alloc_comparison_buffers(c, err);
   for (int i = 0; i < NETWORKS && !st; i++) {
@@ -208,6 +255,7 @@ static void comparison_clear(comparison *c) {
   for (int i = 0; c->output_parts && i < c->n_outputs; i++)
     laci_output_parts_clear(&c->output_parts[i]);
   laci_free(c->output_parts);
+  laci_free(c->axes);
   laci_free(c->seen.first_in);
   laci_free(c->seen.first_out);
   laci_free(c->in);
@@ -295,7 +343,7 @@ static bool update_output_variety(comparison *c, int64_t worker) {
   bool ok = true;
   for (int i = 0; i < c->n_outputs && ok && !c->seen.outputs_vary; i++) {
     int value = n->graph.outputs[i];
-    const sample_runs runs = find_sample_runs(c, value, -1);
+    const sample_runs runs = find_sample_runs(c, value, c->axes[i]);
     c->seen.outputs_vary = differs_from_first(
         &c->seen.first_out[i], c->out[worker * NETWORKS * c->n_outputs + i], &runs, &ok);
   }
@@ -409,33 +457,51 @@ static laci_error_sums make_sums_of_unit(double e, double s) {
   return (laci_error_sums){1, e, s, e * e, e * s, s * s};
 }
 
+/* The elements of a unit in an output: `outer` runs of `inner` elements, `stride` apart. */
+typedef struct unit_runs {
+  int64_t outer, inner, stride, first;
+} unit_runs;
+
+static unit_runs find_unit_runs(const comparison *c, int output, int64_t unit) {
+  const laci_shape *shape = &type_of_output(c->networks[0], output)->shape;
+  const int axis = c->axes[output];
+  if (c->n_units == 1) return (unit_runs){.outer = 1, .inner = laci_shape_count(shape)};
+  const int64_t inner = laci_shape_count_range(shape, axis + 1, shape->rank);
+  return (unit_runs){.outer = laci_shape_count_range(shape, 0, axis),
+                     .inner = inner,
+                     .stride = c->n_units * inner,
+                     .first = unit * inner};
+}
+
 static void add_part_errors(const comparison *c, int output, const float *const y[NETWORKS],
-                            int64_t unit, sums *to) {
+                            const unit_runs *runs, sums *to) {
   const laci_output_parts *parts = &c->output_parts[output];
-  const laci_shape *shape =
-      &c->networks[0]->graph.values[c->networks[0]->graph.outputs[output]].type.shape;
-  const int64_t count = laci_shape_count(shape) / c->n_units;
   double e[2] = {0}, s[2] = {0};
   if (parts->n_parts == 0) return;
-  laci_output_parts_add_errors(parts, y, unit * count, count, e, s);
+  for (int64_t o = 0; o < runs->outer; o++) {
+    const int64_t begin = runs->first + o * runs->stride;
+    laci_output_parts_add_errors(parts, y, begin, runs->inner, e, s);
+    to->shifts[parts->first] += laci_output_parts_sum_shifts(parts, y, begin, runs->inner);
+  }
   for (int p = 0; p < parts->n_parts; p++) {
     const laci_error_sums one = make_sums_of_unit(e[p], s[p]);
     laci_error_sums_add(&to->parts[parts->first + p], &one);
   }
-  to->shifts[parts->first] += laci_output_parts_sum_shifts(parts, y, unit * count, count);
 }
 
 static void add_unit_errors(const comparison *c, int worker, int64_t unit, sums *all) {
   const laci_network *n = c->networks[0];
   double e = 0, s = 0;
   for (int i = 0; i < c->n_outputs; i++) {
-    const laci_type *type = &n->graph.values[n->graph.outputs[i]].type;
-    if (!laci_dtype_is_float(type->dtype)) continue;
-    const int64_t count = laci_shape_count(&type->shape) / c->n_units;
+    if (!laci_dtype_is_float(type_of_output(n, i)->dtype)) continue;
+    const unit_runs runs = find_unit_runs(c, i, unit);
     const float *a = c->out[worker * NETWORKS * c->n_outputs + i];
     const float *b = c->out[(worker * NETWORKS + 1) * c->n_outputs + i];
-    add_squared_differences(a + unit * count, b + unit * count, count, &e, &s);
-    add_part_errors(c, i, (const float *const[NETWORKS]){a, b}, unit, all);
+    for (int64_t o = 0; o < runs.outer; o++) {
+      const int64_t at = runs.first + o * runs.stride;
+      add_squared_differences(a + at, b + at, runs.inner, &e, &s);
+    }
+    add_part_errors(c, i, (const float *const[NETWORKS]){a, b}, &runs, all);
   }
   const laci_error_sums one = make_sums_of_unit(e, s);
   laci_error_sums_add(&all->errors, &one);

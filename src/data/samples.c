@@ -18,8 +18,9 @@ static lac_status choose_sample_counts(laci_samples *s, lac_error *err) {
   if (s->available < 1) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no samples in it", s->path);
   s->taken = laci_min(o->n, s->available);
   if (o->judging_most > 0) {
-    int64_t spared = s->available - o->judging_least, half = s->available / 2;
-    s->taken = laci_min(s->taken, spared > half ? spared : half > 0 ? half : 1);
+    const int64_t spared = s->available - o->judging_least, half = s->available / 2;
+    const int64_t least = half < LACI_LEAST_FITTED ? half : LACI_LEAST_FITTED;
+    s->taken = laci_min(s->taken, spared > least ? spared : least > 0 ? least : 1);
     s->judging = laci_min(s->available - s->taken, o->judging_most);
   }
   if (o->held_back_part > 0) {

@@ -25,6 +25,9 @@ typedef struct laci_sample_input {
   laci_type type;
 } laci_sample_input;
 
+/** Samples for judging leave the fits so many, or half of all if these are fewer. */
+enum { LACI_LEAST_FITTED = 64 };
+
 /** The value of an input whose elements all have this value in all samples. */
 typedef struct laci_sample_constant {
   const char *name; /* name of the input */
@@ -84,7 +87,7 @@ typedef struct laci_samples_options {
   int held_back_part;    /* one in held_back_part samples is held back, at least one if there are
                             two samples; 0: none is */
   int64_t judging_least; /* minimum number of samples for judging. If the data have too few, n is
-                            reduced, down to half of the data */
+                            reduced, but not below LACI_LEAST_FITTED or half of the data */
   int64_t judging_most;  /* maximum number of samples for judging, which are read in addition and
                             unchanged; 0: none */
   const char *known;     /* names of the network's classes, one in each line, by which folders of

@@ -185,14 +185,21 @@ static lac_status compare_sample_range(trial *t, int64_t first, int64_t end, lac
  * which determines how the loss is measured. */
 static lac_status check_sample_count(const trial *t, double max_drop, int64_t n, lac_error *err) {
   const bool has_answers = choose_measure(&t->all) != LACI_DROP_OUTPUTS;
-  const int64_t units = has_answers ? n : n / (t->all.n_samples / t->all.sums.n);
+  const int64_t per_unit = has_answers ? 1 : t->all.n_samples / t->all.sums.n;
   const int64_t least = laci_drop_least_samples(max_drop, has_answers);
-  if (units >= least) return LAC_OK;
+  if (n / per_unit >= least) return LAC_OK;
+  if (per_unit > 1) {
+    return laci_fail(err, LAC_BAD_VALUE,
+                     "a loss of at most %g percent is to be judged by %" PRId64
+                     " batches of %" PRId64
+                     " samples that were not fitted, since an output has no axis of samples: "
+                     "wanted %" PRId64 " samples or more",
+                     max_drop, n / per_unit, per_unit, least * per_unit);
+  }
   return laci_fail(err, LAC_BAD_VALUE,
                    "a loss of at most %g %s is to be judged by %" PRId64
-                   " %s that were not fitted: wanted %" PRId64 " or more",
-                   max_drop, has_answers ? "points" : "percent", units,
-                   units == n ? "samples" : "batches", least);
+                   " samples that were not fitted: wanted %" PRId64 " or more",
+                   max_drop, has_answers ? "points" : "percent", n, least);
 }
 
 lac_status laci_pruning_judge_drop(const laci_pruning *p, const laci_prune_options *options,

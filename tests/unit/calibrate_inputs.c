@@ -157,6 +157,42 @@ static void samples_are_along_any_axis(void **state) {
   laci_graph_destroy(graph);
 }
 
+/* States of two layers, [2, N, 6]: the axis of samples is the second, also where a batch of two
+ * makes it as long as the first. */
+static void samples_are_units_along_any_axis_of_an_output(void **state) {
+  (void)state;
+  laci_graph *graph = read_network(
+      "input x 1x8\nstored a 8x6\nstored b 6x6\nstored k 1 i64 = 0\nu = MatMul(x, a)\n"
+      "v = MatMul(u, b)\np = Unsqueeze(u, k)\nq = Unsqueeze(v, k)\ns = Concat(p, q) axis=0\n"
+      "output s\noutput v\n");
+  set_open(graph, 0, 0, laci_graph_add_symbol(graph));
+  assert_int_equal(laci_graph_infer(graph, NULL, 0, NULL), LAC_OK);
+  source s;
+  source_init(&s, graph);
+  s.shapes[0].dims[0] = 1;
+  float other[6 * 6] = {0};
+  const uint8_t *weights[8] = {NULL};
+  for (int i = 0; i < 6; i++) other[7 * i] = 1;
+  weights[graph->values[laci_graph_find_value(graph, "b")].stored] = (const uint8_t *)other;
+  const laci_weighted_graph dense = {.graph = graph},
+                            changed = {.graph = graph, .weights = weights};
+  laci_output_difference want = {0};
+  const int64_t batches[] = {8, 2, 12};
+  for (int k = 0; k < 3; k++) {
+    const laci_compare_options how = {.n = COUNT, .batch = batches[k]};
+    laci_output_difference d;
+    assert_int_equal(laci_compare_outputs(&dense, &changed, &s.samples, &how, &d, NULL), LAC_OK);
+    assert_int_equal(d.n_samples, COUNT);
+    assert_int_equal(d.sums.n, COUNT);
+    assert_int_equal(d.parts[0].sums.n, COUNT);
+    if (k == 0) want = d;
+    assert_true(fabs(d.sums.e - want.sums.e) <= 1e-6 * want.sums.e);
+    assert_true(fabs(d.sums.ss - want.sums.ss) <= 1e-6 * want.sums.ss);
+    assert_true(fabs(d.parts[0].sums.ss - want.parts[0].sums.ss) <= 1e-6 * want.parts[0].sums.ss);
+  }
+  laci_graph_destroy(graph);
+}
+
 /* ---- Constants and branches ---- */
 
 static const char branches[] =
@@ -381,6 +417,7 @@ static void running_out_of_memory_is_a_failure_at_every_allocation(void **state)
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(samples_are_along_any_axis),
+      cmocka_unit_test(samples_are_units_along_any_axis_of_an_output),
       cmocka_unit_test(the_branch_that_a_constant_takes_is_calibrated),
       cmocka_unit_test(without_the_constant_a_branch_stays_a_branch),
       cmocka_unit_test(ranges_are_those_of_the_branch),

@@ -51,7 +51,7 @@ static lac_status check_samples_for_loss(const laci_graph *graph, const lac_cali
                    "lost: wanted %lld or more, of which %lld judge",
                    c->data, (long long)laci_samples_count_available(samples),
                    100 * LACI_DROP_CONFIDENCE, c->max_drop, unit,
-                   (long long)(least + laci_min(least, c->samples)), (long long)least);
+                   (long long)(least + laci_min(LACI_LEAST_FITTED, c->samples)), (long long)least);
 }
 
 lac_status laci_calibration_open(const lac_model *model, const lac_options *options,
