@@ -24,10 +24,11 @@ static const float most_apart = 50; /* limit of the absolute value of a feature 
 typedef struct chooser {
   const laci_choose_options *how;
   laci_norms norms;
-  size_t width;    /* number of features of a sample, a multiple of SUMS */
-  float *features; /* [candidates->count, width] features of each candidate */
-  float *sum;      /* [width] sum of the rows of features of the chosen samples */
-  double *cost;    /* [candidates->count] cost of choosing each candidate next */
+  size_t width;        /* number of features of a sample, a multiple of SUMS */
+  float *features;     /* [candidates->count, width] features of each candidate */
+  float *sum;          /* [width] sum of the rows of features of the chosen samples */
+  const float *newest; /* [width] row of features of the sample that was chosen last */
+  double *cost;        /* [candidates->count] cost of choosing each candidate next */
 } chooser;
 
 /* ---- Features ---- */
@@ -35,6 +36,29 @@ typedef struct chooser {
 static float clip_and_weight_feature(double apart, double weight) {
   const double least = -(double)most_apart, most = (double)most_apart;
   return (float)(weight * (apart < least ? least : apart < most ? apart : most));
+}
+
+/* Sums how far n numbers are from the mean, and the squares of that, by partial sums in a fixed
+ * order. */
+static void sum_deviations(const float *x, int64_t n, double mean, double *sum, double *squares) {
+  double sums[SUMS] = {0}, more[SUMS] = {0};
+  int64_t p = 0;
+  for (; p + SUMS <= n; p += SUMS) {
+    for (int64_t k = 0; k < SUMS; k++) {
+      const double apart = (double)x[p + k] - mean;
+      sums[k] += apart;
+      more[k] += apart * apart;
+    }
+  }
+  for (; p < n; p++) {
+    const double apart = (double)x[p] - mean;
+    sums[0] += apart;
+    more[0] += apart * apart;
+  }
+  for (size_t k = 0; k < SUMS; k++) {
+    *sum += sums[k];
+    *squares += more[k];
+  }
 }
 
 /* Writes to `row` a sample's features for one normalization, from that normalization's input x
@@ -45,11 +69,7 @@ static void compute_features_for_norm(const chooser *c, const laci_norm *n, cons
   for (int64_t channel = 0; channel < n->channels; channel++) {
     const double mean = n->mean[channel], variance = n->variance[channel];
     double sum = 0, squares = 0;
-    for (int64_t p = 0; p < inner; p++) {
-      const double apart = (double)x[channel * inner + p] - mean;
-      sum += apart;
-      squares += apart * apart;
-    }
+    sum_deviations(x + channel * inner, inner, mean, &sum, &squares);
     row[2 * n->first + 2 * (size_t)channel] =
         clip_and_weight_feature(sum / (double)inner / sqrt(variance), weight);
     row[2 * n->first + 2 * (size_t)channel + 1] =
@@ -100,22 +120,22 @@ static lac_status measure_candidates(chooser *c, const laci_graph *graph, int64_
 
 /* ---- The choice ---- */
 
-/* Returns <a, b> + <b, b> / 2 for two rows, by partial sums in a fixed order. It is half of what
- * adding row b to the sum a adds to the square of its norm. */
-static double cost_of_adding_row(const float *a, const float *b, size_t width) {
+/* Returns the inner product of two rows, by partial sums in a fixed order. */
+static double multiply_rows(const float *a, const float *b, size_t width) {
   float sums[SUMS] = {0};
   double sum = 0;
   for (size_t at = 0; at < width; at += SUMS)
-    for (size_t k = 0; k < SUMS; k++) sums[k] += (a[at + k] + 0.5F * b[at + k]) * b[at + k];
+    for (size_t k = 0; k < SUMS; k++) sums[k] += a[at + k] * b[at + k];
   for (size_t k = 0; k < SUMS; k++) sum += (double)sums[k];
   return sum;
 }
 
-static void compute_row_costs(int64_t begin, int64_t end, void *context) {
+/* Adds to each cost what it grows by when the row c->newest joins the sum. */
+static void add_newest_to_costs(int64_t begin, int64_t end, void *context) {
   const chooser *c = context;
   for (int64_t at = begin; at < end; at++)
     if (c->cost[at] < INFINITY)
-      c->cost[at] = cost_of_adding_row(c->sum, c->features + (size_t)at * c->width, c->width);
+      c->cost[at] += multiply_rows(c->newest, c->features + (size_t)at * c->width, c->width);
 }
 
 static double sum_of_squares(const float *row, size_t width) {
@@ -129,21 +149,25 @@ static void add_row_to_sum(chooser *c, int64_t place) {
   for (size_t at = 0; at < c->width; at++) c->sum[at] += row[at];
 }
 
-/* Chooses among the first n_measured candidates. An infinite cost marks a candidate that is chosen
- * already. */
+/* Chooses among the first n_measured candidates. The cost of adding row b to the sum a is <a, b> +
+ * <b, b> / 2, half of what the square of the sum's norm grows by. An infinite cost marks a
+ * candidate that is chosen already. */
 static void choose_rows(chooser *c, int64_t n_measured, int64_t *places, laci_choice *choice) {
   const double n = (double)c->how->n;
   for (int64_t k = 0; k < c->how->n; k++) add_row_to_sum(c, k);
   choice->first = sum_of_squares(c->sum, c->width) / (n * n);
   memset(c->sum, 0, c->width * sizeof *c->sum);
+  for (int64_t at = 0; at < n_measured; at++)
+    c->cost[at] = sum_of_squares(c->features + (size_t)at * c->width, c->width) / 2;
   for (int64_t k = 0; k < c->how->n; k++) {
     int64_t best = -1;
-    laci_pool_for(c->how->pool, n_measured, 16, compute_row_costs, c);
     for (int64_t at = 0; at < n_measured; at++)
       if (c->cost[at] < INFINITY && (best < 0 || c->cost[at] < c->cost[best])) best = at;
     places[k] = best;
     c->cost[best] = INFINITY;
     add_row_to_sum(c, best);
+    c->newest = c->features + (size_t)best * c->width;
+    laci_pool_for(c->how->pool, n_measured, 16, add_newest_to_costs, c);
   }
   choice->chosen = sum_of_squares(c->sum, c->width) / (n * n);
 }
