@@ -105,3 +105,10 @@ def test_a_branch_that_fits_runs_fast(network):
     assert not layers["low_conv"]["exact"] and not layers["low_step"]["exact"]
     assert layers["low_conv"]["ms"] > 0
     assert layers["high_conv"]["exact"] and "high_conv" in report["exact_reason"]  # the window is longer than the frame
+
+
+def test_layers_of_branches_have_a_predicted_time(network, tmp_path):
+    words = [LACUNA, "prune", network, "-o", tmp_path / "out.onnx", "--no-calibration", "-q", "--json", "-", "--input-shape", "x=1x256",
+             "--input-shape", "state=1x64"]
+    report = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    assert report["prediction"]["dense_seconds"] > 0

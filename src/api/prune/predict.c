@@ -45,7 +45,11 @@ static lac_status fill_layers(const laci_analysis *a, const laci_engine_node *no
 lac_status laci_predict_times(const laci_predict_source *from, laci_arena *arena,
                               laci_prediction *p, lac_error *err) {
   const laci_analysis *a = from->analysis;
-  const laci_engine_options options = {.threads = from->threads, .bf16 = from->bf16};
+  /* bodies have plans in the automatic engine alone */
+  const laci_engine_options options = {
+      .engine = a->graph->n_bodies > 0 ? LACI_ENGINE_AUTO : LACI_ENGINE_FAST,
+      .threads = from->threads,
+      .bf16 = from->bf16};
   laci_graph *view = NULL;
   laci_engine_answer answer;
   *p = (laci_prediction){
