@@ -106,7 +106,7 @@ const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_na
 /** laci_cost_n_results returns the number of results of a layer. laci_cost_n_terms returns the
  * number of products that are summed for one result. laci_cost_n_tiles returns the number of tiles
  * (groups of result pixels in vector registers) that hold all results, if rows of pixels have
- * `between` zeros between them. */
+ * `between` zeros between them, or as many as the window needs; 0: none. */
 double laci_cost_n_results(const laci_native_layer *layer);
 double laci_cost_n_terms(const laci_sparse_window *g);
 int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between);

@@ -62,12 +62,16 @@ double laci_cost_n_weights(const laci_native_layer *layer) {
 }
 
 /** Returns the number of tiles of 16 result pixels. The rows of an image make one long row, with
- * `between` zeros after each row of pixels; most windows need one zero. */
+ * `between` zeros after each row of pixels. Most windows need one zero; dilated ones may need more
+ * than the image has columns. */
 int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between) {
   const laci_sparse_window *g = &layer->window;
+  const laci_sparse_border border = laci_sparse_needed_border(g);
   if (laci_native_has_image_lanes(layer->n_images)) {
     return laci_ceil_div(layer->n_images, LACI_SPARSE_LANES) * g->out_h * g->out_w;
   }
+  if (between > 0 && border.left > between) between = border.left;
+  if (between > 0 && border.right > between) between = border.right;
   return layer->n_images *
          laci_ceil_div((g->out_h - 1) * (g->out_w + between) + g->out_w, LACI_SPARSE_LANES);
 }

@@ -68,13 +68,16 @@ static void run_layer(laci_net *net, const laci_native_layer_step *step) {
 /* ---- The algorithm's record ---- */
 
 /** Estimates the time of a layer. Weights are read again for each strip of tiles, while the
- * previous strip is computed. */
+ * previous strip is computed. Fewer than FEW tiles take as long as FEW: each multiply-add waits for
+ * the one before. */
 static double csr_cost(const laci_net *net, const laci_native_layer *layer) {
+  enum { FEW = 4 };
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool aligned = laci_native_is_1x1(g) || laci_native_has_image_lanes(layer->n_images);
   const double kept = laci_cost_n_terms(g) * layer->kept; /* number of kept weights in a row */
-  const double lanes = (double)(laci_cost_n_tiles(layer, 1) * LACI_SPARSE_LANES * g->channels_out);
+  const int64_t n_tiles = laci_cost_n_tiles(layer, 1), tiles = n_tiles < FEW ? FEW : n_tiles;
+  const double lanes = (double)(tiles * LACI_SPARSE_LANES * g->channels_out);
   return lanes * (kept / (aligned ? c->csr : c->csr_window) + c->result);
 }
 

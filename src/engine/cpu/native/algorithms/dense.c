@@ -52,9 +52,29 @@ static double matrix_traffic_cost(const laci_cost_figures *c, const laci_native_
   return layer->rows && layer->int8 ? laci_cost_n_weights(layer) * c->light / SUM_OPERANDS : 0;
 }
 
+/** Returns the share of a window's rows, or of its columns, that read pixels for some result. n:
+ * their number. last: distance from what a tap reads for the first result to what it reads for the
+ * last. size: number of pixels in the image. */
+static double share_of_taps(int64_t n, int64_t dilation, int64_t pad, int64_t last, int64_t size) {
+  int64_t read = 0;
+  for (int64_t tap = 0; tap < n; tap++) {
+    const int64_t first = tap * dilation - pad;
+    read += first < size && first + last >= 0;
+  }
+  return (double)read / (double)n;
+}
+
+/** Returns the share of a window's taps that dense kernels multiply: they skip rows and columns of
+ * taps that only read padding. Dilated windows of small images have such. */
+static double share_of_taps_in_image(const laci_sparse_window *g) {
+  return share_of_taps(g->kernel_h, g->dilation_h, g->pad_top, (g->out_h - 1) * g->stride_h, g->h) *
+         share_of_taps(g->kernel_w, g->dilation_w, g->pad_left, (g->out_w - 1) * g->stride_w, g->w);
+}
+
 static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
   if (laci_cost_is_memory_bound(layer)) return laci_cost_of_memory_bound_dense(net, layer);
-  const double products = laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window);
+  const double products = laci_cost_n_results(layer) * laci_cost_n_terms(&layer->window) *
+                          share_of_taps_in_image(&layer->window);
   const laci_cost_figures *c = find_dense_figures(net, layer);
   if (layer->kind == LACI_NATIVE_DEPTHWISE) return products / c->depthwise_dense;
   const double groups = grouped_convolution_factor(c, &layer->window);
