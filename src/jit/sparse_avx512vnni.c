@@ -146,6 +146,19 @@ static void write_constant_loads(laci_code *code, const laci_sparse_frame *f) {
   write_broadcast_load(code, RESIDUAL_ZERO, LACI_SPARSE_FIELD(residual_zero));
 }
 
+/* Converts a row's sums to numbers. The rest of a bias is added without rounding in between. */
+static void write_scaling(laci_code *code, const laci_sparse_frame *f, int row) {
+  const int32_t at = row * (int32_t)sizeof(float);
+  laci_x86_vector_op(code, ZMM, LACI_X86_CVTDQ2PS, row, 0, row);
+  if (!f->after.rest) {
+    laci_x86_broadcast(code, LACI_X86_MULPS, row, row, laci_x86_at(LACI_X86_R8, at));
+    return;
+  }
+  write_broadcast_load(code, TAKEN, laci_x86_at(LACI_X86_RDX, at));
+  laci_x86_broadcast(code, LACI_X86_FMADD231PS, TAKEN, row, laci_x86_at(LACI_X86_R8, at));
+  laci_x86_vector_op(code, ZMM, LACI_X86_PAND, row, TAKEN, TAKEN);
+}
+
 static void write_residual_addition(laci_code *code, int row) {
   const int at = row % INT8X4 * BYTE_BITS;
   int from = RESIDUAL;
@@ -177,6 +190,7 @@ static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
   laci_sparse_write_lane_mask_load(code);
   write_constant_loads(code, f);
   laci_x86_load(code, LACI_X86_R8, LACI_SPARSE_FIELD(scale));
+  if (f->after.rest) laci_x86_load(code, LACI_X86_RDX, LACI_SPARSE_FIELD(rest));
   for (int first = 0; first < code_block->n_rows; first += INT8X4) {
     if (f->after.residual) {
       laci_x86_load_masked(code, RESIDUAL, LANES_MASK,
@@ -187,9 +201,7 @@ static void write_result_stores(laci_code *code, const laci_sparse_frame *f,
         laci_x86_vector_op(code, ZMM, LACI_X86_PXOR, row, row, row);
         continue;
       }
-      laci_x86_vector_op(code, ZMM, LACI_X86_CVTDQ2PS, row, 0, row);
-      laci_x86_broadcast(code, LACI_X86_MULPS, row, row,
-                         laci_x86_at(LACI_X86_R8, row * (int32_t)sizeof(float)));
+      write_scaling(code, f, row);
       if (f->after.residual) write_residual_addition(code, row);
       /* Limits numbers that are too large for 32 bits, which would convert to the lowest integer. A
        * NaN stays, and converts to that integer. */

@@ -355,6 +355,7 @@ static void set_quantized_arguments(const laci_sparse_quantized *q, int64_t row,
   call->bias = (const float *)(const void *)(q->bias + row); /* integers, of which the code only
                                                                 broadcasts the bits */
   call->scale = q->scale + row;
+  call->rest = q->rest ? q->rest + row : NULL;
   call->zero_words = (uint32_t)q->zero * 0x10001U;
   call->low_bytes = q->low * 0x1010101U;
   call->most = (float)(q->high - q->zero);

@@ -27,8 +27,9 @@
 typedef struct laci_sparse_epilogue {
   bool residual; /* a residual is added before the clip */
   bool low,
-      high; /* whether results are clipped from below, and from above; with int8: to a narrower
+      high;  /* whether results are clipped from below, and from above; with int8: to a narrower
                range than that of u8 */
+  bool rest; /* with int8: the rest of a bias is added to a row's product of sum and factor */
   bool functions; /* functions may follow, or int8 results may be floats, which a residual may
                      follow. Which functions and residual, and whether results are clipped, is then
                      read from the operands of each run */

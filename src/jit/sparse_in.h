@@ -78,7 +78,7 @@ typedef struct laci_sparse_code_arguments {
   uint64_t odd_words;      /* for bf16: a mask with a bit for each word that is an upper half */
   /* this field and those below are for int8, whose bias is integers */
   const laci_int8x4_constants *int8x4;
-  const float *scale;
+  const float *scale, *rest;
   uint32_t zero_words, low_bytes; /* the zero point in all 16-bit words; the lower bound in all
                                      bytes */
   float most;                     /* upper bound of a result before the zero point is added: the

@@ -38,7 +38,7 @@ typedef struct sparse_operands {
   float *dense, *bias;
   int32_t *whole_bias; /* the bias of an int8 case; the operands of int8 below are in `quantized`,
                           which points to them */
-  float *scale;
+  float *scale, *rest;
   laci_sparse_quantized quantized;
   float *x, *residual, *y; /* point into the blocks below, some floats after their beginnings
                               (guards) */
@@ -217,7 +217,8 @@ static inline void sparse_draw(const sparse_case *c, const laci_sparse_layout *l
 }
 
 /* Draws int8 operands: weights from -127 to 127, a bias that makes sums wrap, and scales that make
- * results exceed 32-bit integers, infinite, or NaN. */
+ * results exceed 32-bit integers, infinite, or NaN. If the number of rows is no multiple of 3,
+ * biases have a rest. */
 static inline void sparse_quantize(int64_t n_rows, int64_t n_dense, sparse_operands *o) {
   for (int64_t at = 0; at < n_dense; at++) {
     o->dense[at] = (float)laci_rng_integer_below(5, 1, (uint64_t)at, 255) - 127;
@@ -225,11 +226,13 @@ static inline void sparse_quantize(int64_t n_rows, int64_t n_dense, sparse_opera
   for (int64_t row = 0; row < n_rows; row++) {
     o->whole_bias[row] = row % 11 == 10 ? INT32_MAX - 1000 : (int32_t)(row % 5 * 1000 - 2000);
     o->scale[row] = (float)(1 + row % 7) / 1000;
+    o->rest[row] = (float)(row % 9 - 4) / 20;
     if (row % 13 == 12) o->scale[row] = 1e6F;
     if (row % 13 == 3) o->scale[row] = row % 2 ? 3e38F : NAN;
   }
   o->quantized = (laci_sparse_quantized){.bias = o->whole_bias,
                                          .scale = o->scale,
+                                         .rest = n_rows % 3 == 0 ? NULL : o->rest,
                                          .residual_scale = 0.37F,
                                          .residual_zero = 113,
                                          .zero = 100,
@@ -256,7 +259,8 @@ static inline void sparse_operands_at(const sparse_case *c, int shift,
   o->bias = malloc((size_t)g->channels_out * sizeof *o->bias);
   o->whole_bias = malloc((size_t)g->channels_out * sizeof *o->whole_bias);
   o->scale = malloc((size_t)g->channels_out * sizeof *o->scale);
-  assert_true(o->kept && o->dense && o->bias && o->whole_bias && o->scale);
+  o->rest = malloc((size_t)g->channels_out * sizeof *o->rest);
+  assert_true(o->kept && o->dense && o->bias && o->whole_bias && o->scale && o->rest);
   sparse_keep(c, o->kept);
   for (int64_t at = 0; at < n_dense; at++) {
     o->dense[at] = (float)laci_rng_unit_interval(5, 0, (uint64_t)at) - 0.5F;
@@ -310,6 +314,7 @@ static inline void sparse_operands_clear(sparse_operands *o) {
   free(o->bias);
   free(o->whole_bias);
   free(o->scale);
+  free(o->rest);
   free(o->memory_x);
   free(o->memory_y);
   free(o->memory_residual);

@@ -49,6 +49,7 @@ static generated generate_as(const sparse_operands *o, const laci_sparse_options
 
 static generated generate(const sparse_operands *o, laci_sparse_epilogue after, laci_jit_isa isa,
                           laci_sparse_cut cut) {
+  after.rest = o->quantized.rest != NULL;
   return generate_as(o, &(laci_sparse_options){.isa = isa, .after = after, .cut = cut});
 }
 
@@ -109,7 +110,8 @@ static void compare_operands(const sparse_case *c, sparse_operands *operands, in
   const bool low = shift != 1, high = shift != 2, residual = shift != 0;
   laci_sparse_operands run =
       sparse_run_of(&o, residual, low ? 0 : -INFINITY, high ? 0.5F : INFINITY);
-  generated plain = generate(&o, (laci_sparse_epilogue){residual, low, high, false}, isa, cut);
+  generated plain = generate(
+      &o, (laci_sparse_epilogue){.residual = residual, .low = low, .high = high}, isa, cut);
   define(&o, &run, plain.want);
   expect_run(&plain, &o, &run, NULL, c->what);
   end(&plain);

@@ -29,7 +29,8 @@ static int64_t sum_of(const sparse_case *c, const sparse_operands *o, place p) {
 }
 
 static float scaled(const sparse_operands *o, int64_t row, int64_t sum) {
-  return (float)sum * o->scale[row];
+  const float rest = o->quantized.rest ? o->quantized.rest[row] : 0;
+  return fmaf((float)sum, o->scale[row], rest);
 }
 
 /* The byte that v becomes, as QuantizeLinear has it. */

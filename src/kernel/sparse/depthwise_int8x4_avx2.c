@@ -55,19 +55,21 @@ INLINE vector add_products(vector sums, vector taps, vector weights) {
 }
 
 typedef struct byte_rule {
-  __m256 scale, most;
+  __m256 scale, rest, most;
   vector zero, low;
 } byte_rule;
 
-INLINE byte_rule make_rounding_constants(const laci_sparse_quantized *q, const float *scale) {
-  return (byte_rule){.scale = _mm256_castsi256_ps(broadcast_four_words(scale)),
+INLINE byte_rule make_rounding_constants(const laci_sparse_quantized *q, int64_t channel) {
+  return (byte_rule){.scale = _mm256_castsi256_ps(broadcast_four_words(q->scale + channel)),
+                     .rest = q->rest ? _mm256_castsi256_ps(broadcast_four_words(q->rest + channel))
+                                     : _mm256_setzero_ps(),
                      .most = _mm256_set1_ps((float)(q->high - q->zero)),
                      .zero = _mm256_set1_epi16((short)q->zero),
                      .low = _mm256_set1_epi8((char)q->low)};
 }
 
 INLINE vector round_to_integers(const byte_rule *rule, vector sums) {
-  const __m256 v = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), rule->scale);
+  const __m256 v = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), rule->scale, rule->rest);
   return _mm256_cvtps_epi32(_mm256_min_ps(rule->most, v));
 }
 

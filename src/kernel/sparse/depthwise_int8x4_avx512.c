@@ -46,19 +46,21 @@ INLINE vector add_products(vector sums, vector taps, vector weights) {
 }
 
 typedef struct byte_rule {
-  __m512 scale, most;
+  __m512 scale, rest, most;
   vector zero, low;
 } byte_rule;
 
-INLINE byte_rule make_rounding_constants(const laci_sparse_quantized *q, const float *scale) {
-  return (byte_rule){.scale = _mm512_castsi512_ps(broadcast_four_words(scale)),
+INLINE byte_rule make_rounding_constants(const laci_sparse_quantized *q, int64_t channel) {
+  return (byte_rule){.scale = _mm512_castsi512_ps(broadcast_four_words(q->scale + channel)),
+                     .rest = q->rest ? _mm512_castsi512_ps(broadcast_four_words(q->rest + channel))
+                                     : _mm512_setzero_ps(),
                      .most = _mm512_set1_ps((float)(q->high - q->zero)),
                      .zero = _mm512_set1_epi16((short)q->zero),
                      .low = _mm512_set1_epi8((char)q->low)};
 }
 
 INLINE vector round_to_integers(const byte_rule *rule, vector sums) {
-  const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), rule->scale);
+  const __m512 v = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums), rule->scale, rule->rest);
   return _mm512_cvtps_epi32(_mm512_min_ps(rule->most, v));
 }
 

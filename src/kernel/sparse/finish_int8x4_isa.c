@@ -20,7 +20,12 @@ void LACI_VARIANT(laci_sparse_scale_sums)(const laci_sparse_quantized *q,
     for (int64_t row = part->row_first; row < part->row_last; row++, v += LANES) {
       int32_t sums[LANES];
       memcpy(sums, v, sizeof sums);
-      for (int lane = 0; lane < LANES; lane++) v[lane] = (float)sums[lane] * q->scale[row];
+      if (!q->rest) {
+        for (int lane = 0; lane < LANES; lane++) v[lane] = (float)sums[lane] * q->scale[row];
+        continue;
+      }
+      for (int lane = 0; lane < LANES; lane++)
+        v[lane] = fmaf((float)sums[lane], q->scale[row], q->rest[row]);
     }
   }
 }

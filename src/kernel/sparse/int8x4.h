@@ -13,13 +13,14 @@
  * the bias, as -z * sum of weights; the padding around images is then z. The result y is computed
  * from the sum. Each operation rounds to the nearest, halves to even:
  *
- *     v = (float)sum * scale[row]
+ *     v = (float)sum * scale[row]                        or, where the rest of a bias is given,
+ *     v = fma((float)sum, scale[row], rest[row])
  *     v = fma((float)(residual - residual_zero), residual_scale, v)     where there is a residual
  *     y = clip(low, high, whole(v) + zero)
  *
  * Where a network quantizes the sum before it adds the residual (laci_sparse_middle m),
  *
- *     u = clip(m.low, m.high, whole((float)sum * scale[row]) + m.zero) - m.zero
+ *     u = clip(m.low, m.high, whole(v) + m.zero) - m.zero
  *     v = fma((float)(residual - residual_zero), residual_scale, (float)u * m.scale)
  *
  * or, with m.last, v = fma((float)u, m.scale, (float)(residual - residual_zero) * residual_scale).

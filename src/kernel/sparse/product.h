@@ -140,6 +140,8 @@ typedef struct laci_sparse_middle {
 struct laci_sparse_quantized {
   const int32_t *bias; /* [n_rows] bias of each row, added to its integer sum */
   const float *scale;  /* [n_rows] factor that converts each row's integer sum to a float */
+  const float *rest; /* [n_rows] what is added to each row's product of sum and factor: the part of
+                          a bias that is no integer times the factor; NULL: nothing */
   float residual_scale;
   int32_t residual_zero, zero; /* zero points of the residual and of y, 0 to 255 */
   uint8_t low, high;           /* lower and upper bound of y; 0 and 255: results are not clipped */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The weights of an int8 layer as its kernel reads them: integers, with a bias and a scale for each
- * row. Kernels read these of four rows at once, so that there are a multiple of four, the last of
- * them zero. */
+ * row. A bias of floats is split into an integer times the scale and a rest, which is added in
+ * floats. Kernels read these of four rows at once, so that there are a multiple of four, the last
+ * of them zero. */
 #include <math.h>
 
 #include "kernel/sparse/bytes.h"
@@ -20,6 +21,14 @@ static double find_scale_factor_for_bias(double bias, double scale) {
   return exponent > 0 ? ldexp(1, exponent) : 1;
 }
 
+/** Returns the part of a bias that is no integer times `scale`. A bias of integers, which was
+ * rounded to a float, has none. */
+static double find_rest_of_bias(double bias, double scale) {
+  static const double rounding = 0x1p-22; /* of the bias and of the scale as floats */
+  const double whole = rint(bias / scale), rest = bias - whole * scale;
+  return fabs(rest) > rounding * fabs(bias) ? rest : 0;
+}
+
 /** Quantizes the weights of all rows. Row r has those from row_begin[r] to row_begin[r + 1];
  * row_begin NULL: all its weights. */
 static bool quantize_rows(laci_net *net, const laci_native_layer *layer, const int64_t *row_begin,
@@ -35,8 +44,10 @@ static bool quantize_rows(laci_net *net, const laci_native_layer *layer, const i
   const int32_t zero = laci_bytes_zero_point(int8->x);
   int32_t *whole = laci_plan_alloc(&net->plan, (size_t)n_padded, sizeof *whole);
   float *scales = laci_plan_alloc(&net->plan, (size_t)n_padded, sizeof *scales);
+  float *rest = laci_plan_alloc(&net->plan, (size_t)n_padded, sizeof *rest);
+  bool has_rest = false;
   const int tensor = laci_native_store_bias(net, layer);
-  if (tensor < 0 || !whole || !scales) return false;
+  if (tensor < 0 || !whole || !scales || !rest) return false;
   const float *bias = net->buffers[net->tensors[tensor].buffer].data;
   for (int64_t row = 0; row < n_rows; row++) {
     const double fine = laci_native_sum_scale(int8, row);
@@ -53,10 +64,13 @@ static bool quantize_rows(laci_net *net, const laci_native_layer *layer, const i
     }
     whole[row] = (int32_t)lrint((double)bias[row] / scale) - zero * sum;
     scales[row] = (float)(scale / unit);
+    rest[row] = (float)(find_rest_of_bias((double)bias[row], scale) / unit);
+    has_rest |= rest[row] != 0;
   }
   int8->quantized.bias = whole;
   int8->quantized.scale = scales;
-  net->plan.weight_bytes += (size_t)n_padded * (sizeof *whole + sizeof *scales);
+  int8->quantized.rest = has_rest ? rest : NULL;
+  net->plan.weight_bytes += (size_t)n_padded * (sizeof *whole + sizeof *scales + sizeof *rest);
   return true;
 }
 
