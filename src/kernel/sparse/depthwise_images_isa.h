@@ -12,6 +12,8 @@
 #include "kernel/sparse/depthwise_long_row_isa.h"
 #include "kernel/sparse/floats_isa.h"
 
+#if defined(__AVX2__) || defined(__ARM_NEON) /* there are vectors */
+
 enum {
   SIDE = 4, /* number of neighbouring pixels that are computed at once, so that each weight is
                loaded once for all */
@@ -128,4 +130,5 @@ static void sum_channels_of_images(const laci_depthwise *d, const laci_sparse_op
   }
 }
 
+#endif
 #endif

@@ -12,6 +12,8 @@
 #include "kernel/sparse/floats_isa.h"
 #include "kernel/sparse/tile_isa.h"
 
+#if defined(__AVX2__) || defined(__ARM_NEON) /* there are vectors */
+
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
@@ -130,4 +132,5 @@ INLINE void sum_long_row(const channel_input *c, int64_t from, int64_t n, const 
   }
 }
 
+#endif
 #endif

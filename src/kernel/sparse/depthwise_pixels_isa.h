@@ -18,6 +18,8 @@
 #include "kernel/sparse/depthwise_short_rows_isa.h"
 #include "kernel/sparse/floats_isa.h"
 
+#if defined(__AVX2__) || defined(__ARM_NEON) /* there are vectors */
+
 enum {
   TAPS = LACI_DEPTHWISE_MOST_TAPS,
   WIDE = 1024, /* size in floats of an array for sums of rows that have gaps between them */
@@ -228,4 +230,5 @@ static void sum_channels_of_pixels(const laci_depthwise *d, const laci_sparse_op
   else sum_channels_0_0(d, o, part, sums);
 }
 
+#endif
 #endif

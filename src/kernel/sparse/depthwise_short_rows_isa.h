@@ -10,6 +10,8 @@
 
 #include "kernel/sparse/depthwise_long_row_isa.h"
 
+#if defined(__AVX2__) || defined(__ARM_NEON) /* there are vectors */
+
 enum {
   TILES = LACI_DEPTHWISE_TILES,
   MOST_SHORT = WIDTH == 8 ? 4 : 7, /* maximum number of vectors that are computed at once: registers
@@ -116,4 +118,5 @@ INLINE void sum_short_rows(const channel_input *c, int64_t apart, int64_t n, con
   }
 }
 
+#endif
 #endif

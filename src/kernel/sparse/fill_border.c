@@ -48,8 +48,8 @@ static void fill_phase_border(const laci_sparse_layout *l, span rows, span colum
   fill_words(to, end, l->phase_stride, with);
 }
 
-static laci_sparse_blend *const blend_of_level[] = {
-#define VARIANT(name, level) [level] = laci_sparse_blend_##name,
+static laci_sparse_replace_bits *const replace_bits_of_level[] = {
+#define VARIANT(name, level) [level] = laci_sparse_replace_bits_##name,
     LACI_KERNEL_VARIANTS(VARIANT)
 #undef VARIANT
 };
@@ -68,7 +68,7 @@ static void blend_channel_borders(const laci_sparse_layout *l, const laci_sparse
     keep[pixel] = UINT32_MAX;
     fill[pixel] = 0;
   }
-  blend_of_level[laci_cpu_level_in_force()](keep, fill, l->channel_stride, channels, n);
+  replace_bits_of_level[laci_cpu_level_in_force()](keep, fill, l->channel_stride, channels, n);
 }
 
 static void fill_channel_borders(const laci_sparse_layout *l, const laci_sparse_size *size,

@@ -33,11 +33,12 @@ void laci_sparse_describe_item(const laci_sparse_reorder *r, int64_t index, laci
 
 /** Replaces bits of n_channels consecutive arrays of n words: word i of each becomes
  * (word & keep[i]) | with[i]. The arrays overlap neither keep nor with. */
-typedef void laci_sparse_blend(const uint32_t *restrict keep, const uint32_t *restrict with,
-                               int64_t n, float *restrict channels, int64_t n_channels);
+typedef void laci_sparse_replace_bits(const uint32_t *restrict keep, const uint32_t *restrict with,
+                                      int64_t n, float *restrict channels, int64_t n_channels);
 
-#define LACI_SPARSE_BLEND_DECLARE(name, level) laci_sparse_blend laci_sparse_blend_##name;
-LACI_KERNEL_VARIANTS(LACI_SPARSE_BLEND_DECLARE)
-#undef LACI_SPARSE_BLEND_DECLARE
+#define LACI_SPARSE_REPLACE_BITS_DECLARE(name, level) \
+  laci_sparse_replace_bits laci_sparse_replace_bits_##name;
+LACI_KERNEL_VARIANTS(LACI_SPARSE_REPLACE_BITS_DECLARE)
+#undef LACI_SPARSE_REPLACE_BITS_DECLARE
 
 #endif
