@@ -250,6 +250,27 @@ static void a_limit_of_memory_is_told_as_creation_tells_it(void **state) {
   laci_graph_destroy(graph);
 }
 
+/* The branches have plans in parts: NonZero has a result whose size depends on data. */
+static void an_unknown_operator_leaves_branches_their_plans(void **state) {
+  (void)state;
+  static asked a;
+  laci_graph *graph = read(
+      "input c 1 bool\ninput x 2x16x12x12\nstored w 16x16x3x3\n"
+      "u = com.acme.Odd(x)\noutput u\n"
+      "then\na = Conv(x, w) pads=1,1,1,1 name=\"a\"\nn = NonZero(a) name=\"n\"\n"
+      "k = Cast(n) to=1\nm = ReduceMax(k) keepdims=0\nb = Add(a, m)\nelse\n"
+      "d = Conv(x, w) pads=1,1,1,1\nr = Relu(d)\nend\n"
+      "y = If(c, b, r)\noutput y\n");
+  ask(&a, graph, (laci_engine_options){.engine = "auto", .threads = 1});
+  for (int at = 0; at < graph->n_nodes; at++) {
+    const char *node = graph->nodes[at].name;
+    if (strcmp(node, "a") == 0) assert_int_equal(a.nodes[at].runner, LACI_RUNNER_FAST);
+    if (strcmp(node, "n") == 0) assert_int_equal(a.nodes[at].runner, LACI_RUNNER_EXACT);
+  }
+  laci_arena_clear(&a.memory);
+  laci_graph_destroy(graph);
+}
+
 static void an_unknown_operator_is_refused_with_open_sizes_too(void **state) {
   (void)state;
   laci_graph *graph = read(
@@ -276,6 +297,7 @@ int main(void) {
       cmocka_unit_test(what_depends_on_data_is_refused_by_the_fast_engine_alone),
       cmocka_unit_test(sizes_that_do_not_fit_are_told_as_creation_tells_them),
       cmocka_unit_test(a_limit_of_memory_is_told_as_creation_tells_it),
+      cmocka_unit_test(an_unknown_operator_leaves_branches_their_plans),
       cmocka_unit_test(an_unknown_operator_is_refused_with_open_sizes_too),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

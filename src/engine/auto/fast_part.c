@@ -122,6 +122,7 @@ lac_status laci_auto_make_engine(laci_auto_builder *m, const char *name, laci_au
   o.recompute = 0;
   o.early_outputs = false;
   o.budget = &m->budget;
+  if (o.extent == LACI_EXTENT_PARTIAL) o.extent = LACI_EXTENT_OUTLINE; /* a part needs its ports */
   st = laci_engine_create(graph, &o, &part->engine, err);
   if (st) return st;
   const laci_engine_memory planned = laci_engine_planned_memory(part->engine);

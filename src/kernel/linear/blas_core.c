@@ -19,6 +19,10 @@ extern char **environ;
 
 #define VARIABLE "OPENBLAS_CORETYPE"
 
+/* The list that extend_environment has made; checkers of leaks find it here. */
+extern char **laci_linear_environment;
+char **laci_linear_environment;
+
 /* Returns the setting; NULL: OpenBLAS chooses by itself. */
 static const char *choose_core(void) {
 #if defined(__x86_64__)
@@ -35,11 +39,11 @@ static const char *choose_core(void) {
 /* Returns a list of the environment's texts with one more, or NULL if memory is short. It is never
  * freed, since another thread may still read it. */
 static char **extend_environment(const char *setting) {
-  static char **list;
   size_t n = 0;
   while (environ && environ[n]) n++;
-  list = laci_alloc(n + 2, sizeof *list);
+  char **list = laci_alloc(n + 2, sizeof *list);
   if (!list) return NULL;
+  laci_linear_environment = list;
   if (n > 0) memcpy(list, environ, n * sizeof *list);
   list[n] = (char *)(uintptr_t)setting;
   return list;
