@@ -279,7 +279,7 @@ def time_lines(results):
         found = results.get(task.name, {})
         times = found.get("times", {})
         if "dense" in times:
-            lines.append(f"| {task.what} | {times['dense']['least']:.2f} | {' | '.join(ratio(times, name) for name in others)} | "
+            lines.append(f"| {task.what} | {times['dense']['least']:#.3g} | {' | '.join(ratio(times, name) for name in others)} | "
                          f"{found['load']:.1f} |")
     return lines
 
