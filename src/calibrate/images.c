@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each worker fits a batch with two engines of one thread. The first computes the inputs x of the
- * normalizations. From these a target t = x - g follows, where g is the gradient of the loss by x.
- * The second engine runs the loss sum |x - t|^2 / 2, whose gradient by x is g, back to the pixels.
- * All g have the same large factor, so that x - t keeps its digits. */
+ * Each worker fits a batch with two engines of one thread, a lone worker with all threads. The
+ * first computes the inputs x of the normalizations. From these a target t = x - g follows, where g
+ * is the gradient of the loss by x. The second engine runs the loss sum |x - t|^2 / 2, whose
+ * gradient by x is g, back to the pixels. All g have the same large factor, so that x - t keeps its
+ * digits. */
 #include "calibrate/images.h"
 
 #include <math.h>
@@ -54,6 +55,7 @@ typedef struct fitting {
   int64_t *inner;                 /* [n_norms] for each normalization's input, the number of
                                      elements of a channel of one image */
   double factor;                  /* common factor of all gradients, which keeps them large */
+  int engine_threads; /* number of threads of each engine: 1, or all if there is one worker */
   fit_worker workers[MOST_WORKERS];
   int n_workers;
   float *images;
@@ -178,8 +180,10 @@ static void destroy_worker_engines(fit_worker *worker) {
 
 static lac_status create_worker_engines(const fitting *f, fit_worker *worker, laci_budget *budget,
                                         lac_error *err) {
-  const laci_engine_options options = {
-      .threads = 1, .dense_only = true, .finite = LACI_FINITE_ASSUMED, .budget = budget};
+  const laci_engine_options options = {.threads = f->engine_threads,
+                                       .dense_only = true,
+                                       .finite = LACI_FINITE_ASSUMED,
+                                       .budget = budget};
   const size_t pixels = (size_t)(f->how->batch * f->image), n = (size_t)f->norms.n;
   worker->fit = f;
   lac_status st = laci_engine_create(f->forward, &options, &worker->forward, err);
@@ -205,9 +209,18 @@ static lac_status create_worker_engines(const fitting *f, fit_worker *worker, la
   return ok ? LAC_OK : laci_fail_memory(err, what);
 }
 
+/* Creates the only worker again, with engines of all threads: its images are too large for two. */
+static lac_status give_worker_all_threads(fitting *f, lac_error *err) {
+  laci_budget budget = f->how->budget ? *f->how->budget : laci_budget_with_limit(UINT64_MAX);
+  destroy_worker_engines(&f->workers[0]);
+  f->engine_threads = laci_pool_threads(f->how->pool);
+  return create_worker_engines(f, &f->workers[0], &budget, err);
+}
+
 static lac_status create_all_workers(fitting *f, lac_error *err) {
   laci_budget budget = f->how->budget ? *f->how->budget : laci_budget_with_limit(UINT64_MAX);
   int64_t most = laci_pool_threads(f->how->pool);
+  f->engine_threads = 1;
   if (most > MOST_WORKERS) most = MOST_WORKERS;
   if (most > f->how->n / f->how->batch) most = f->how->n / f->how->batch;
   const uint64_t before = budget.needed;
@@ -221,7 +234,8 @@ static lac_status create_all_workers(fitting *f, lac_error *err) {
     }
     f->n_workers++;
   }
-  return st;
+  const bool alone = f->n_workers == 1 && laci_pool_threads(f->how->pool) > 1;
+  return !st && alone ? give_worker_all_threads(f, err) : st;
 }
 
 /* ---- A step ---- */
