@@ -457,31 +457,26 @@ static laci_error_sums make_sums_of_unit(double e, double s) {
   return (laci_error_sums){1, e, s, e * e, e * s, s * s};
 }
 
-/* The elements of a unit in an output: `outer` runs of `inner` elements, `stride` apart. */
-typedef struct unit_runs {
-  int64_t outer, inner, stride, first;
-} unit_runs;
-
-static unit_runs find_unit_runs(const comparison *c, int output, int64_t unit) {
-  const laci_shape *shape = &type_of_output(c->networks[0], output)->shape;
-  const int axis = c->axes[output];
-  if (c->n_units == 1) return (unit_runs){.outer = 1, .inner = laci_shape_count(shape)};
-  const int64_t inner = laci_shape_count_range(shape, axis + 1, shape->rank);
-  return (unit_runs){.outer = laci_shape_count_range(shape, 0, axis),
-                     .inner = inner,
-                     .stride = c->n_units * inner,
-                     .first = unit * inner};
+/* Returns where the units of an output are, with `inner` in elements instead of bytes. */
+static sample_runs find_unit_runs(const comparison *c, int output) {
+  const int value = c->networks[0]->graph.outputs[output];
+  const size_t bytes = (size_t)laci_network_value_bytes(c->networks[0], value);
+  sample_runs runs =
+      c->n_units == 1 ? (sample_runs){1, 1, bytes} : find_sample_runs(c, value, c->axes[output]);
+  runs.inner /= sizeof(float);
+  return runs;
 }
 
 static void add_part_errors(const comparison *c, int output, const float *const y[NETWORKS],
-                            const unit_runs *runs, sums *to) {
+                            const sample_runs *runs, int64_t unit, sums *to) {
   const laci_output_parts *parts = &c->output_parts[output];
   double e[2] = {0}, s[2] = {0};
   if (parts->n_parts == 0) return;
-  for (int64_t o = 0; o < runs->outer; o++) {
-    const int64_t begin = runs->first + o * runs->stride;
-    laci_output_parts_add_errors(parts, y, begin, runs->inner, e, s);
-    to->shifts[parts->first] += laci_output_parts_sum_shifts(parts, y, begin, runs->inner);
+  const int64_t inner = (int64_t)runs->inner;
+  for (size_t o = 0; o < runs->outer; o++) {
+    const int64_t begin = ((int64_t)(o * runs->n) + unit) * inner;
+    laci_output_parts_add_errors(parts, y, begin, inner, e, s);
+    to->shifts[parts->first] += laci_output_parts_sum_shifts(parts, y, begin, inner);
   }
   for (int p = 0; p < parts->n_parts; p++) {
     const laci_error_sums one = make_sums_of_unit(e[p], s[p]);
@@ -494,14 +489,14 @@ static void add_unit_errors(const comparison *c, int worker, int64_t unit, sums 
   double e = 0, s = 0;
   for (int i = 0; i < c->n_outputs; i++) {
     if (!laci_dtype_is_float(type_of_output(n, i)->dtype)) continue;
-    const unit_runs runs = find_unit_runs(c, i, unit);
+    const sample_runs runs = find_unit_runs(c, i);
     const float *a = c->out[worker * NETWORKS * c->n_outputs + i];
     const float *b = c->out[(worker * NETWORKS + 1) * c->n_outputs + i];
-    for (int64_t o = 0; o < runs.outer; o++) {
-      const int64_t at = runs.first + o * runs.stride;
-      add_squared_differences(a + at, b + at, runs.inner, &e, &s);
+    for (size_t o = 0; o < runs.outer; o++) {
+      const size_t at = (o * runs.n + (size_t)unit) * runs.inner;
+      add_squared_differences(a + at, b + at, (int64_t)runs.inner, &e, &s);
     }
-    add_part_errors(c, i, (const float *const[NETWORKS]){a, b}, &runs, all);
+    add_part_errors(c, i, (const float *const[NETWORKS]){a, b}, &runs, unit, all);
   }
   const laci_error_sums one = make_sums_of_unit(e, s);
   laci_error_sums_add(&all->errors, &one);
