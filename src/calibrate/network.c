@@ -13,13 +13,9 @@
 #include "graph/infer.h"
 #include "tensor/buf.h"
 
-static bool is_numeric_type(lac_dtype dtype) {
-  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
-}
-
 uint64_t laci_network_value_bytes(const laci_network *network, int value) {
   const laci_type *type = &network->graph.values[value].type;
-  if (!is_numeric_type(type->dtype) || !laci_shape_is_known(&type->shape)) return 0;
+  if (!laci_dtype_is_numeric(type->dtype) || !laci_shape_is_known(&type->shape)) return 0;
   return laci_count_bytes_saturated(laci_shape_count(&type->shape),
                                     laci_dtype_is_float(type->dtype) ? 4 : 8);
 }

@@ -23,7 +23,7 @@ lac_status laci_pruning_set_rule(laci_pruning *p, const laci_prune_options *opti
 
 /* Can elements of this type be measured? Types such as those of four bits cannot. */
 static bool is_measurable(lac_dtype dtype) {
-  return lac_dtype_size(dtype) > 0 && (laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype));
+  return lac_dtype_size(dtype) > 0 && laci_dtype_is_numeric(dtype);
 }
 
 /* Measures the weight of layer l, which is in memory. A layer that will not be pruned may have a

@@ -16,8 +16,7 @@
 enum { INTEGERS_AT_ONCE = 512 };
 
 static bool has_dtype_scores(lac_dtype dtype) {
-  bool is_number = laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
-  return is_number && dtype != LAC_DTYPE_BOOL && dtype != LAC_DTYPE_U64;
+  return laci_dtype_is_numeric(dtype) && dtype != LAC_DTYPE_BOOL && dtype != LAC_DTYPE_U64;
 }
 
 static lac_status check_weight_shape(const laci_weight_view *w, lac_error *err) {

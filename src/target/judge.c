@@ -232,10 +232,6 @@ void laci_target_predict_answer(const laci_target_choice *choice, const laci_tar
 
 /* ---- Judging a weight by its elements ---- */
 
-static bool has_readable_elements(lac_dtype dtype) {
-  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
-}
-
 /* Answers for a layer that is dense. What a rule refuses in its weight becomes a remark. */
 static void answer_for_dense_layer(const laci_target_choice *choice, const laci_target_layer *layer,
                                    const laci_target_mask *mask, laci_target_answer *a) {
@@ -257,7 +253,7 @@ lac_status laci_target_judge_weight(const laci_target_choice *choice,
   laci_target_mask mask = {0};
   const laci_pattern none = {0, 0};
   lac_status st = LAC_OK;
-  if (has_readable_elements(layer->dtype) && layer->view.bytes)
+  if (laci_dtype_is_numeric(layer->dtype) && layer->view.bytes)
     st = laci_target_mask_read(layer, &mask, err);
   if (st) return st;
   if (mask.n_zeros * 100 < LOOKS_SPARSE * mask.n || mask.n_zeros == mask.n)

@@ -40,6 +40,10 @@ bool laci_dtype_is_integer(lac_dtype dtype) {
   }
 }
 
+bool laci_dtype_is_numeric(lac_dtype dtype) {
+  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
+}
+
 lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **buf,
                            lac_error *err) {
   char text[128];

@@ -22,6 +22,7 @@ typedef struct laci_buf {
 bool laci_dtype_is_float(lac_dtype dtype);   /* Is it a float type: f64, f32 or a type of
                                                 narrow.h? */
 bool laci_dtype_is_integer(lac_dtype dtype); /* Is it an integer type or bool? */
+bool laci_dtype_is_numeric(lac_dtype dtype); /* Is it one of either? */
 
 /** Creates a tensor filled with zeros. Fails with LAC_UNSUPPORTED for text and complex types. */
 LAC_MUST_CHECK lac_status laci_buf_create(lac_dtype dtype, const laci_shape *shape, laci_buf **buf,

@@ -7,14 +7,14 @@
 
 #include "api/prune/synthetic_flow_in.h"
 #include "graph/graph.h"
+#include "graph/op.h"
 #include "tensor/buf.h"
 
 enum { MOST_DEPTH = 8 };
 
 static bool is_one_of(const laci_node *node, const char *const *types, size_t n) {
-  if (node->domain[0]) return false;
   for (size_t k = 0; k < n; k++)
-    if (strcmp(node->type, types[k]) == 0) return true;
+    if (laci_node_is(node, types[k])) return true;
   return false;
 }
 
@@ -129,8 +129,7 @@ static int64_t read_compared_number(const value_use *use) {
 }
 
 static bool keeps_number(const value_use *use) {
-  static const char *const picks[] = {"Gather"};
-  return moves_elements(use) || (use->port == 0 && is_one_of(use->node, picks, 1));
+  return moves_elements(use) || (use->port == 0 && laci_node_is(use->node, "Gather"));
 }
 
 int64_t laci_synthetic_find_compared_number(const laci_graph *graph, int value) {
@@ -146,8 +145,8 @@ static int64_t is_filter_of_one_channel(const value_use *use) {
   if (use->port != 0) return 0;
   if (is_one_of(use->node, transforms, sizeof transforms / sizeof *transforms)) return 1;
   const laci_stored *weight = find_stored_input(use->graph, use->node, 1);
-  if (use->node->domain[0] || strcmp(use->node->type, "Conv") != 0 || !weight ||
-      weight->shape.rank < 3 || weight->shape.dims[1] != 1)
+  if (!laci_node_is(use->node, "Conv") || !weight || weight->shape.rank < 3 ||
+      weight->shape.dims[1] != 1)
     return 0;
   int n_wide = 0;
   for (int axis = 2; axis < weight->shape.rank; axis++) n_wide += weight->shape.dims[axis] > 1;
@@ -158,7 +157,7 @@ static bool keeps_sound(const value_use *use) {
   static const char *const cuts[] = {"Concat", "Pad", "Slice"};
   return moves_elements(use) || scales_elements(use) ||
          (is_one_of(use->node, cuts, sizeof cuts / sizeof *cuts) &&
-          (use->port == 0 || strcmp(use->node->type, "Concat") == 0));
+          (use->port == 0 || laci_node_is(use->node, "Concat")));
 }
 
 bool laci_synthetic_is_sound(const laci_graph *graph, int value) {
@@ -179,8 +178,7 @@ static int64_t is_product(const value_use *use) {
 }
 
 static bool is_stored_norm(const value_use *use) {
-  return use->port == 0 && !use->node->domain[0] &&
-         strcmp(use->node->type, "BatchNormalization") == 0;
+  return use->port == 0 && laci_node_is(use->node, "BatchNormalization");
 }
 
 static bool keeps_numbers(const value_use *use) {
@@ -221,7 +219,7 @@ static bool find_only_use(const laci_graph *graph, int value, value_use *found) 
   const laci_value *v = &graph->values[value];
   if (v->n_readers != 1) return false;
   *found = (value_use){graph, &graph->nodes[v->readers[0]], 0};
-  return found->node->n_inputs > 0 && found->node->inputs[0] == value && !found->node->domain[0] &&
+  return found->node->n_inputs > 0 && found->node->inputs[0] == value &&
          found->node->n_outputs > 0 && found->node->outputs[0] >= 0;
 }
 
@@ -231,12 +229,11 @@ bool laci_synthetic_find_row_scale(const laci_graph *graph, int value, float *me
   value_use use;
   if (!find_only_use(graph, value, &use)) return false;
   if (is_stored_norm(&use)) return read_norm(&use, n, mean, deviation);
-  if (strcmp(use.node->type, "Sub") != 0 ||
-      !read_row(find_stored_input(graph, use.node, 1), n, mean) ||
+  if (!laci_node_is(use.node, "Sub") || !read_row(find_stored_input(graph, use.node, 1), n, mean) ||
       !find_only_use(graph, use.node->outputs[0], &use))
     return false;
-  const bool divides = strcmp(use.node->type, "Div") == 0;
-  if ((!divides && strcmp(use.node->type, "Mul") != 0) ||
+  const bool divides = laci_node_is(use.node, "Div");
+  if ((!divides && !laci_node_is(use.node, "Mul")) ||
       !read_row(find_stored_input(graph, use.node, 1), n, deviation))
     return false;
   for (int64_t k = 0; k < n; k++) {

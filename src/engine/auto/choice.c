@@ -227,17 +227,13 @@ static lac_status make_branch(laci_auto_builder *m, laci_auto_choice *choice, in
   return record_reason(a, choice->node, branch, &why, err);
 }
 
-static bool is_numeric(lac_dtype dtype) {
-  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
-}
-
 /* Can the branches have engines, as far as the If itself says? */
 static bool is_suitable(const laci_auto *a, const laci_node *node) {
   if (node->n_inputs != 1 + 2 * node->n_outputs || node->inputs[0] < 0) return false;
   if (a->graph->values[node->inputs[0]].stored >= 0) return false;
   for (int at = 0; at < node->n_outputs; at++) {
     const int value = node->outputs[at];
-    if (value >= 0 && !is_numeric(a->cut.types[value].dtype)) return false;
+    if (value >= 0 && !laci_dtype_is_numeric(a->cut.types[value].dtype)) return false;
   }
   return true;
 }

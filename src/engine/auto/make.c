@@ -19,10 +19,6 @@ static bool is_partial(const laci_auto_builder *m) {
   return m->options->extent == LACI_EXTENT_PARTIAL;
 }
 
-static bool is_numeric(lac_dtype dtype) {
-  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
-}
-
 /* ---- Ports of the network ---- */
 
 /* Describes an output whose shape or type depends on data: its port has no bytes before a run. */
@@ -30,7 +26,7 @@ static lac_status describe_unknown_output(const laci_auto *a, int value, laci_en
                                           lac_error *err) {
   const laci_type *type = &a->cut.types[value];
   const char *name = a->graph->values[value].name;
-  if (type->dtype != LAC_DTYPE_NONE && !is_numeric(type->dtype)) {
+  if (type->dtype != LAC_DTYPE_NONE && !laci_dtype_is_numeric(type->dtype)) {
     return laci_fail(err, LAC_UNSUPPORTED, "%s: elements of type %s", name,
                      lac_dtype_name(type->dtype));
   }
@@ -47,7 +43,7 @@ static lac_status describe_ports(laci_auto_builder *m, const int *values, int n,
   if (!*ports) return laci_fail_memory(err, "the engine's ports");
   for (int at = 0; at < n && !st; at++) {
     const laci_type *type = &a->cut.types[values[at]];
-    bool closed = is_numeric(type->dtype) && laci_shape_is_known(&type->shape);
+    bool closed = laci_dtype_is_numeric(type->dtype) && laci_shape_is_known(&type->shape);
     if (ports == &a->inputs || closed) {
       st = laci_engine_port_init(a->graph, values[at], type, &(*ports)[at], err);
       if (!st) laci_engine_port_add_to_budget(a->graph, values[at], &(*ports)[at], &m->budget);

@@ -323,10 +323,6 @@ static bool is_constant_node(const laci_cpu_plan *plan, const laci_node *node) {
   return true;
 }
 
-static bool is_numeric(lac_dtype dtype) {
-  return laci_dtype_is_float(dtype) || laci_dtype_is_integer(dtype);
-}
-
 static lac_status set_output_types(laci_cpu_plan *plan, const laci_node *node,
                                    const node_inference *l, lac_error *err) {
   char text[128];
@@ -336,7 +332,7 @@ static lac_status set_output_types(laci_cpu_plan *plan, const laci_node *node,
     lac_dtype declared = type->dtype;
     *type = l->out[at];
     if (type->dtype == LAC_DTYPE_NONE) type->dtype = declared;
-    if (type->dtype != LAC_DTYPE_NONE && !is_numeric(type->dtype)) {
+    if (type->dtype != LAC_DTYPE_NONE && !laci_dtype_is_numeric(type->dtype)) {
       return laci_fail(err, LAC_UNSUPPORTED, "%s (%s): cannot compute with elements of type %s",
                        node->name, node->type, lac_dtype_name(type->dtype));
     }
@@ -487,7 +483,7 @@ static lac_status init_values(laci_cpu_plan *plan, lac_error *err) {
   for (int at = 0; at < graph->n_stored; at++) {
     const laci_stored *stored = &graph->stored[at];
     int64_t count = laci_shape_count(&stored->shape);
-    bool usable = laci_dtype_is_float(stored->dtype) || laci_dtype_is_integer(stored->dtype);
+    bool usable = laci_dtype_is_numeric(stored->dtype);
     if (stored->value < 0 || count < 0 || !usable) continue;
     if ((uint64_t)count > stored->size_bytes / lac_dtype_size(stored->dtype)) {
       return laci_fail(err, LAC_BAD_SHAPE, "%s: %zu bytes are fewer than its shape wants",
@@ -514,7 +510,7 @@ lac_status laci_plan_infer_types(laci_cpu_plan *plan, const laci_input_shape *fi
 
 /** Can a step read or write the value: has it numbers, and a known size? */
 static bool is_numeric_of_known_size(const laci_type *type) {
-  if (!is_numeric(type->dtype) || !laci_shape_is_known(&type->shape)) return false;
+  if (!laci_dtype_is_numeric(type->dtype) || !laci_shape_is_known(&type->shape)) return false;
   const int64_t count = laci_shape_count(&type->shape);
   return count >= 0 && count <= most_elements;
 }
