@@ -211,7 +211,22 @@ static void inputs_next_to_sounds_are_told_apart(void **state) {
   lac_model_destroy(model);
 }
 
-/* A window of 9 steps of 64 samples fits into one length alone. */
+static void a_given_rate_is_that_of_the_sounds(void **state) {
+  (void)state;
+  const laci_sample_constant rate = {"sr", 8000};
+  const laci_samples_options how = {.constants = &rate, .n_constants = 1};
+  lac_model *model = read_model(hears);
+  laci_drawn_input inputs[3];
+  laci_arena arena = {0};
+  lac_error err = {0};
+  if (laci_synthetic_describe_inputs(model->graph, &how, inputs, &arena, &err))
+    fail_msg("%s", err.text);
+  assert_true(inputs[0].rate == 8000);
+  laci_arena_clear(&arena);
+  lac_model_destroy(model);
+}
+
+/* One window of 512 samples fits into one length alone. */
 static void sounds_are_as_long_as_the_network_takes(void **state) {
   (void)state;
   lac_model *model = read_model(
@@ -371,6 +386,7 @@ int main(void) {
       cmocka_unit_test(ids_next_to_data_are_as_long_as_these),
       cmocka_unit_test(ids_next_to_other_numbers_are_refused),
       cmocka_unit_test(inputs_next_to_sounds_are_told_apart),
+      cmocka_unit_test(a_given_rate_is_that_of_the_sounds),
       cmocka_unit_test(sounds_are_as_long_as_the_network_takes),
       cmocka_unit_test(sounds_calibrate),
       cmocka_unit_test(a_number_that_nobody_gives_is_asked_for),

@@ -115,7 +115,8 @@ const char *laci_synthetic_find_noun(const laci_graph *graph);
  * to sounds have the number that the network compares them with. Floats next to sounds are states:
  * normal numbers of deviation 0.3. Rows of numbers have the scale that the network's first steps
  * undo. Open lengths of texts are 128; of sounds, the first that the
- * network takes out of one second and shorter ones. Inputs in how->constants stay undescribed.
+ * network takes out of one second and shorter ones. Of inputs in how->constants only sizes
+ * and the number are described.
  * Arrays are in the arena. Fails LAC_BAD_SHAPE for an input without a rule, or if no length is
  * taken; LAC_BAD_VALUE for rows of numbers that the network does not scale. (synthetic_inputs.c) */
 LAC_MUST_CHECK lac_status laci_synthetic_describe_inputs(const laci_graph *graph,

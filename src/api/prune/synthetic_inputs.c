@@ -7,6 +7,7 @@
 #include "api/prune/synthetic_in.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/to_int.h"
 #include "data/sample_layout.h"
 #include "graph/graph.h"
 #include "graph/infer.h"
@@ -66,10 +67,10 @@ static lac_status fail_input(const description *d, const laci_value *input, lac_
           laci_shape_text(&input->type.shape, text, sizeof text)));
 }
 
-static bool is_given(const description *d, const char *name) {
+static const laci_sample_constant *find_given(const description *d, const char *name) {
   for (int k = 0; k < d->how->n_constants; k++)
-    if (strcmp(d->how->constants[k].name, name) == 0) return true;
-  return false;
+    if (strcmp(d->how->constants[k].name, name) == 0) return &d->how->constants[k];
+  return NULL;
 }
 
 /* A single integer next to sounds is what the network compares it with, or a rate by its name. It
@@ -135,10 +136,14 @@ static lac_status describe_input(const description *d, int k, lac_error *err) {
   *to = (laci_drawn_input){.kind = LACI_DRAWN_SAME,
                            .shape = v->type.shape,
                            .floats = laci_dtype_is_float(v->type.dtype)};
-  if (is_given(d, v->name)) return LAC_OK;
-  if (v->type.shape.rank < 0) return fail_input(d, v, err);
+  const laci_sample_constant *given = find_given(d, v->name);
+  if (v->type.shape.rank < 0) return given ? LAC_OK : fail_input(d, v, err);
   to->batch_axis = find_batch_axis(d, k);
   if (to->batch_axis >= 0) to->shape.dims[to->batch_axis] = 1;
+  if (given) { /* the samples have its content; the rate of sounds is read here */
+    to->value = laci_clamp_to_int64(given->value);
+    return LAC_OK;
+  }
   if (to->floats) {
     if (laci_synthetic_is_row_of_numbers(d->graph, value))
       return describe_numbers(d, value, to, err);
