@@ -51,7 +51,8 @@ def _gather(batches, names, limit):
 
 
 def lac_samples(data, model, limit=None):
-    """(lac_samples *, what must outlive it) of arrays or an iterable; `limit` rows of an iterable are enough."""
+    """(lac_samples *, what must outlive its use) of arrays or an iterable; `limit` rows of an iterable are enough. A struct's
+    field that holds the pointer does not keep it alive, so what must outlive its use has it first."""
     declared = {port.name: dtype for port, dtype in Session(model).declared_inputs()}
     if hasattr(data, "items") or _is_array(data) or isinstance(data, tuple):
         named = _named(data, declared)
@@ -61,4 +62,4 @@ def lac_samples(data, model, limit=None):
             for name, array in named.items()]
     structs, count, kept = arrays.list_of(rows)
     samples = ffi.new("lac_samples *", {"size": ffi.sizeof("lac_samples"), "arrays": structs, "n_arrays": count})
-    return samples, [structs, kept]
+    return samples, [samples, structs, kept]

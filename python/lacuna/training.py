@@ -90,7 +90,7 @@ def _data(train, model, given, kept):
     if samples.is_path(given["data"]):
         return path_bytes(given["data"])
     train.from_memory, held = samples.lac_samples(given["data"], model)
-    kept.append((train.from_memory, held))
+    kept.append(held)
     return NULL
 
 

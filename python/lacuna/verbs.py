@@ -73,9 +73,9 @@ def _calibration(given, model, kept):
         made.data = kept[-1]
     else:
         made.from_memory, held = samples.lac_samples(data, model, given.get("calibration_samples"))
-        kept += [made.from_memory, held]
+        kept.append(held)
         if given.get("calibration_samples") is None:
-            made.samples = min(made.samples, held[0][0].shape[0])
+            made.samples = min(made.samples, made.from_memory.arrays[0].shape[0])
     kept.append(made)
     return made
 
@@ -268,7 +268,7 @@ def evaluate(model, *, progress=None, **given):
             path = path_bytes(given["data"])
         else:
             how.from_memory, held = samples.lac_samples(given["data"], network, given.get("limit"))
-            kept.append((how.from_memory, held))
+            kept.append(held)
         call("lac_eval", network.pointer, path, how, result)
         if given.get("json") is not None:
             write_text(given["json"], json_text("lac_eval_json", network.pointer, result), bool(given.get("force")))

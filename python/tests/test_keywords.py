@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every option of the command is a keyword, or is named with what does the same; and it does what the option does."""
+import gc
 import inspect
 import subprocess
+import weakref
 
 import numpy
 import pytest
 
 import lacuna
-from lacuna import _table, keywords, library
+from lacuna import _table, keywords, library, samples
 
 # Verbs without a function, and what does the same.
 NO_FUNCTION = {"infer": "Session.run", "run": "the command", "archs": "the command", "recipes": "the command",
@@ -119,6 +121,19 @@ def test_train_takes_arrays_and_weights(images, tmp_path):
         lacuna.train("digits", {"image": images, "labels": labels}, eval_only=True)
     with pytest.raises(lacuna.Error, match="digitz"):
         lacuna.train("digitz", {"image": images, "labels": labels})
+
+
+def test_samples_live_as_long_as_what_is_kept(digits, images):
+    made, kept = samples.lac_samples(images, lacuna.Model(digits))
+    alive = weakref.ref(made)
+    struct = library.sized("lac_eval_options")
+    struct.from_memory = made
+    del made
+    gc.collect()
+    assert alive() is not None and struct.from_memory.n_arrays == 1
+    kept.clear()
+    gc.collect()
+    assert alive() is None
 
 
 def test_compare_is_the_verb(digits, images, command, tmp_path):
