@@ -258,24 +258,51 @@ static double forecast_runs(laci_walk_state *w) {
 
 /* ---- The time for Gram matrices ---- */
 
+/* How a layer's Gram matrices are summed, which their time depends on. */
+typedef struct sums_kind {
+  laci_unfold unfold;
+  bool asymmetric; /* two networks' values are read */
+  double seconds;  /* time of a batch */
+} sums_kind;
+
+/* Returns the seconds of adding one batch to the layer's Gram matrices: those of an earlier one of
+ * the n kinds, or those of a trial, which is then kept as the next kind. Negative: no memory. */
+static double time_sums(const laci_walk_state *w, const laci_matrix_layer *layer, sums_kind *kinds,
+                        int *n) {
+  const bool asymmetric = !w->options->symmetric && w->plan.differs[layer->value];
+  for (int i = 0; i < *n; i++)
+    if (kinds[i].asymmetric == asymmetric && laci_unfold_equal(&kinds[i].unfold, &layer->unfold))
+      return kinds[i].seconds;
+  const double seconds = laci_grams_measure_seconds(
+      &layer->unfold, asymmetric, laci_walk_max_positions(w, &layer->unfold), w->options->pool);
+  kinds[(*n)++] = (sums_kind){layer->unfold, asymmetric, seconds};
+  return seconds;
+}
+
+/* Do the layer and an earlier one share their Gram matrices? */
+static bool are_sums_shared(const laci_walk_state *w, int l) {
+  const laci_matrix_layer *layer = &w->plan.layers[l];
+  for (int m = 0; m < l; m++)
+    if (w->plan.layers[m].value == layer->value &&
+        laci_unfold_equal(&w->plan.layers[m].unfold, &layer->unfold))
+      return true;
+  return false;
+}
+
 /* Returns the seconds of adding all batches to the Gram matrices of all layers; negative: no
- * memory. Times the addition of one batch for each layer. */
+ * memory. */
 static double forecast_sums(laci_walk_state *w) {
   double seconds = 0;
-  for (int l = 0; l < w->plan.n_layers; l++) {
-    const laci_matrix_layer *layer = &w->plan.layers[l];
-    bool shared = false;
-    for (int m = 0; m < l && !shared; m++)
-      shared = w->plan.layers[m].value == layer->value &&
-               laci_unfold_equal(&w->plan.layers[m].unfold, &layer->unfold);
-    if (shared) continue;
-    const double each = laci_grams_measure_seconds(
-        &layer->unfold, !w->options->symmetric && w->plan.differs[layer->value],
-        laci_walk_max_positions(w, &layer->unfold), w->options->pool);
-    if (each < 0) return -1;
-    seconds += each * (double)w->cut.n_fitted;
+  int n = 0;
+  sums_kind *kinds = laci_alloc((size_t)w->plan.n_layers + 1, sizeof *kinds);
+  if (!kinds) return -1;
+  for (int l = 0; l < w->plan.n_layers && seconds >= 0; l++) {
+    if (are_sums_shared(w, l)) continue;
+    const double each = time_sums(w, &w->plan.layers[l], kinds, &n);
+    seconds = each < 0 ? -1 : seconds + each * (double)w->cut.n_fitted;
   }
-  return seconds * relative_batch_size(w);
+  laci_free(kinds);
+  return seconds < 0 ? -1 : seconds * relative_batch_size(w);
 }
 
 /* ---- The forecast ---- */
