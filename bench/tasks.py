@@ -3,8 +3,8 @@
 # requirements: requirements-tasks.txt
 """Trained networks in their own tasks: what is lost by pruning, calibration and int8, and what a run takes next to other engines.
 
-    bench/tasks.py [--build build/release] [--only rec,det] [--threads 1] [--rounds 5] [--seconds 0.5] [--keep DIR]
-                   [--json FILE] [--from FILE] [--no-run] [--no-times] [--docs]
+    bench/tasks.py [--build build/release] [--only rec,det] [--variants dense,int8] [--threads 1] [--rounds 5] [--seconds 0.5]
+                   [--keep DIR] [--json FILE] [--from FILE] [--no-run] [--no-times] [--docs]
 
 `pip install -r bench/requirements-tasks.txt` brings all but EfficientNet-Lite0: packages that hold trained networks, and the other
 engines. bench/tasks_made.py draws each task's samples, those of the calibration from another seed than those of the test. Scores
@@ -41,6 +41,7 @@ VARIANTS = {
     "int8": ["CALIBRATION", *DENSE_ALL, "--quantize", "qdq-int8"],
     "2:4 + int8": ["CALIBRATION", "--quantize", "qdq-int8", "--score", "magnitude", "--no-solve", "--no-permute"],
     "what pays": ["CALIBRATION", "--target", "lacuna-cpu"],
+    "within 1 %": ["MANY SAMPLES", "--target", "lacuna-cpu", "--max-drop", "1"],
 }
 # How ONNX Runtime quantizes the dense network: the best of these is what a user of it has.
 PEER = "ONNX Runtime int8"
@@ -48,7 +49,15 @@ OPSET = 13  # older ones have one scale for all channels
 PEER_KINDS = ("MinMax", "Percentile", "Entropy", "dynamic")
 # What is timed: engine, file.
 TIMED = {"dense": ("lacuna", "dense"), "2:4": ("lacuna", "calibrated"), "what pays": ("lacuna", "what pays"),
+         "within 1 %": ("lacuna", "within 1 %"),
          "2:4 + int8": ("lacuna", "2:4 + int8"), "ONNX Runtime": ("onnxruntime", "dense"), "OpenVINO": ("openvino", "dense")}
+
+
+SAMPLES = {"CALIBRATION": "calibration.npz", "MANY SAMPLES": "many.npz"}
+
+
+def file_name(variant):
+    return re.sub("[:%]", "", variant).strip().replace(" ", "_") + ".onnx"
 
 
 class Run:
@@ -82,14 +91,18 @@ def lacuna(args, words, limit=3600):
     return {"seconds": time.monotonic() - began, "peak_mb": usage.ru_maxrss / 1024}
 
 
+def write_samples(task, dense, n, path):
+    arrays, _ = task.samples(SEEDS["calibration"], n, dense)
+    np.savez(path, **arrays | task.constants)
+    return arrays | task.constants
+
+
 def make_variant(args, model, options, folder, name):
     """The pruned file, and what making it took."""
-    made, report = folder / f"{name.replace(' ', '_').replace(':', '')}.onnx", folder / "report.json"
+    made, report = folder / file_name(name), folder / "report.json"
     words = ["prune", model, "-o", made, "--force", "--json", report, "--threads", args.threads_to_prune]
     for option in options:
-        words += ["--calibration", folder / "calibration.npz"] if option == "CALIBRATION" else [option]
-    if "CALIBRATION" in options:
-        words += ["--calibration-samples", "1024"]
+        words += ["--calibration", folder / SAMPLES[option], "--calibration-samples", "1024"] if option in SAMPLES else [option]
     found = lacuna(args, words)
     report = json.loads(report.read_text())
     summary = report["summary"]
@@ -141,13 +154,14 @@ def score_task(args, task, folder, found):
     """Scores and files of all variants, into found["variants"]."""
     model = task.file()
     dense = Run(model)
-    calibration, _ = task.samples(SEEDS["calibration"], task.n_calibration, dense)
-    calibration |= task.constants
-    np.savez(folder / "calibration.npz", **calibration)
+    calibration = write_samples(task, dense, task.n_calibration, folder / SAMPLES["CALIBRATION"])
+    write_samples(task, dense, task.n_many, folder / SAMPLES["MANY SAMPLES"])
     arrays, right = task.samples(SEEDS["test"], task.n_test, dense)
     found["samples"] = [task.n_calibration, len(next(iter(arrays.values())))]
     files = {"dense": model}
     for name, options in VARIANTS.items():
+        if args.variants and name not in args.variants:
+            continue
         kept = found["variants"].setdefault(name, {})
         try:
             if options is not None:
@@ -159,6 +173,8 @@ def score_task(args, task, folder, found):
         except Failed as failed:
             kept["failed"] = str(failed)
         print(f"{task.name}, {name}: {kept}", flush=True)
+    if args.variants and PEER not in args.variants:
+        return files
     try:
         found["variants"][PEER] = score_peer(task, dense, folder, right, arrays, calibration)
     except Failed as failed:
@@ -206,7 +222,7 @@ def time_task(args, task, files, folder, found):
     for name, (engine, variant) in TIMED.items():
         if variant in files:
             try:
-                path = fix_sizes(task, files[variant], folder / f"timed-{variant.replace(' ', '_').replace(':', '')}")
+                path = fix_sizes(task, files[variant], folder / f"timed-{file_name(variant)}")
                 workers[name] = start(args, engine, path)
             except Failed as failed:
                 found["untimed"][name] = str(failed)
@@ -237,7 +253,7 @@ def measure(args, results):
             folder = args.keep / task.name if args.keep else pathlib.Path(own)
             folder.mkdir(parents=True, exist_ok=True)
             if args.times_only:
-                files = {name: folder / f"{name.replace(' ', '_').replace(':', '')}.onnx" for name in VARIANTS}
+                files = {name: folder / file_name(name) for name in VARIANTS}
                 files = {name: file for name, file in {**files, "dense": task.file()}.items() if file.exists()}
             else:
                 files = score_task(args, task, folder, found)
@@ -303,6 +319,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=TOP / "build/release")
     parser.add_argument("--only", type=lambda text: text.split(","), default=[], help="names of tasks: a,b,c")
+    parser.add_argument("--variants", type=lambda text: text.split(","), default=[], help="columns of the scores: a,b,c")
     parser.add_argument("--threads", type=int, default=1, help="of the timed runs")
     parser.add_argument("--threads-to-prune", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=5)
