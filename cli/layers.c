@@ -234,6 +234,11 @@ void layers_print_quantized(const lac_report *report, FILE *out) {
   terminal_print_sentence(out, "quantized (%s, %s, %s): %d of %d layer%s, %d activation%s",
                           q->format, q->activations, q->range, q->n_quantized, q->n_layers,
                           laci_plural(q->n_layers), q->n_values, laci_plural(q->n_values));
+  if (q->n_corrected > 0)
+    terminal_print_sentence(out, "%d layer%s: the mean error of %s outputs went into %s bias%s",
+                            q->n_corrected, laci_plural(q->n_corrected),
+                            q->n_corrected == 1 ? "its" : "their",
+                            q->n_corrected == 1 ? "its" : "their", q->n_corrected == 1 ? "" : "es");
   if (q->outputs_reason)
     terminal_print_sentence(out, "outputs in integers were not compared: %s", q->outputs_reason);
   else

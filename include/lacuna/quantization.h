@@ -51,6 +51,14 @@ typedef struct lac_quantized_layer {
   double weight_error;          /* relative error of rounding the weight */
 } lac_quantized_layer;
 
+/** How a quantized layer was corrected on samples. Errors are those of its outputs on samples held
+ * back, relative to the network in floats; both are 0 if they were not measured. */
+typedef struct lac_quantized_correction {
+  bool bias; /* the mean error of each output channel went into the layer's bias, or into the vector
+                that is added after it */
+  double error_before, error_after; /* error of the outputs before and after the corrections */
+} lac_quantized_correction;
+
 /** An activation for which a scale was determined. */
 typedef struct lac_quantized_value {
   const char *name;
@@ -82,6 +90,8 @@ typedef struct lac_quantization_result {
   const char *outputs_reason;        /* why outputs were not compared; NULL: they were */
   double agreement_least; /* lower bound of agreement, percent, with 95 % confidence; 0: not known,
                              see lac_calibration_result */
+  int n_corrected;        /* number of layers that were corrected */
+  const lac_quantized_correction *corrections; /* [n_layers] the corrections of the layers */
 } lac_quantization_result;
 
 #ifdef __cplusplus

@@ -92,7 +92,7 @@ static lac_status quantize_but_worst(mixed_work *w, int n, int64_t most_compared
       .quantizers = w->scales, .in_floats = w->in_floats, .most_compared = most_compared};
   memset(w->in_floats, 0, (size_t)w->n_layers * sizeof *w->in_floats);
   for (int at = 0; at < n; at++) w->in_floats[w->effects[at].layer] = true;
-  lac_status st = laci_quantize_once(w->from, w->file, w->how, &trial, made, err);
+  lac_status st = laci_quantize_corrected(w->from, w->file, w->how, &trial, made, err);
   for (int at = 0; at < w->n_effects && !st; at++) {
     laci_quantized_layer *layer = &(*made)->layers[w->effects[at].layer];
     layer->effect = w->effects[at].effect;
@@ -150,7 +150,7 @@ lac_status laci_quantize_within_limit(const laci_weighted_graph *from, laci_onnx
   w.scales = laci_alloc((size_t)from->graph->n_values + 1, sizeof *w.scales);
   const laci_quantize_trial trial = {.found = w.scales, .most_compared = LACI_QUANTIZE_COMPARE_ALL};
   lac_status st = w.scales ? LAC_OK : laci_fail_memory(err, "the scales of values");
-  if (!st) st = laci_quantize_once(from, file, options, &trial, &all, err);
+  if (!st) st = laci_quantize_corrected(from, file, options, &trial, &all, err);
   if (!st) st = measure_loss(&w, all, err);
   if (!st && all->loss > options->limit->most) {
     laci_log(LAC_LOG_INFO,

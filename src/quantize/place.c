@@ -143,6 +143,25 @@ static const char *check_layer_quantizable(laci_quantizing *q, laci_quantize_lay
   return find_quantizable_bias(q, layer);
 }
 
+/* Finds the Add node that alone reads a MatMul and adds a stored vector, which no other node
+ * reads, to its channels. */
+static void find_add_after(const laci_quantizing *q, laci_quantize_layer *layer) {
+  const laci_node *node = &q->graph->nodes[layer->node];
+  int reader = laci_quantize_find_only_reader(q, node->outputs[0]);
+  if (reader < 0 || !laci_node_is(node, "MatMul") || layer->port != 1) return;
+  const laci_node *add = &q->graph->nodes[reader];
+  if (!laci_node_is(add, "Add") || add->n_inputs != 2) return;
+  const int port = add->inputs[0] == node->outputs[0], value = add->inputs[port];
+  if (!laci_quantize_is_stored_constant(q, value) || q->graph->values[value].n_readers != 1 ||
+      q->graph->values[value].is_output)
+    return;
+  const laci_shape *shape = &q->graph->values[value].type.shape;
+  const int64_t n = count_output_channels(q, layer);
+  if (shape->rank < 1 || shape->dims[shape->rank - 1] != n || laci_shape_count(shape) != n) return;
+  layer->add = reader;
+  layer->add_port = port;
+}
+
 void laci_quantize_find_layers(laci_quantizing *q) {
   for (int n = 0; n < q->graph->n_nodes; n++) {
     const laci_node *node = &q->graph->nodes[n];
@@ -151,10 +170,11 @@ void laci_quantize_find_layers(laci_quantizing *q) {
       continue;
     bool has_stored = false;
     for (int i = 0; i < 2; i++) has_stored |= !laci_quantize_is_quantizable(q, node->inputs[i]);
-    laci_quantize_layer layer = {.node = n, .norm = -1, .bias = -1};
+    laci_quantize_layer layer = {.node = n, .norm = -1, .bias = -1, .add = -1};
     if (!has_stored) continue; /* a product of two computed values has no weight */
     layer.reason = check_layer_quantizable(q, &layer);
     if (!layer.reason) layer.norm = find_norm_after(q, node);
+    if (!layer.reason) find_add_after(q, &layer);
     q->layers[q->n_layers++] = layer;
   }
 }

@@ -232,6 +232,7 @@ static lac_status quantize_and_compare(laci_quantizing *q, const laci_weighted_g
   if (!st) st = laci_quantize_write(q, err);
   if (!st) st = laci_quantize_raise_opset(q, err);
   if (!st) st = laci_onnx_edit_apply(q->edit, &q->out->graph, err);
+  if (!st && q->trial->find) st = laci_quantize_find_corrections(q, from, &cut, err);
   return st || q->trial->most_compared == 0 ? st : compare_with_float_network(q, from, &cut, err);
 }
 
@@ -269,7 +270,7 @@ lac_status laci_quantize(const laci_weighted_graph *from, laci_onnx *file,
   const laci_quantize_trial all = {.most_compared = LACI_QUANTIZE_COMPARE_ALL};
   lac_status st = options->limit
                       ? laci_quantize_within_limit(from, file, options, quantization, err)
-                      : laci_quantize_once(from, file, options, &all, quantization, err);
+                      : laci_quantize_corrected(from, file, options, &all, quantization, err);
   if (st) return st;
   const laci_quantization *out = *quantization;
   laci_log(LAC_LOG_DEBUG, "quantized: %d of %d layer%s, %d value%s", out->n_quantized,

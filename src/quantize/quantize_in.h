@@ -21,8 +21,25 @@ typedef struct laci_quantize_layer {
                          quantize */
   int norm;           /* index of the batch normalization node that is folded into the layer; -1:
                          there is none */
+  int add;            /* index of the Add node that alone reads a MatMul and adds a stored vector to
+                         it; -1: there is none */
+  int add_port;       /* index of that node's input that is the vector */
   const char *reason; /* why the layer stays in floats; NULL: it is quantized */
 } laci_quantize_layer;
+
+/** What replaces the rounded constants of a layer (correct.c). */
+typedef struct laci_quantize_correction {
+  int64_t n;     /* number of output channels */
+  int32_t *bias; /* [n] integers of the bias; NULL: the layer has its own, or none */
+  float *added;  /* [n] the vector that layer->add adds; NULL: its own */
+  double error_before, error_after; /* relative error of the layer's outputs on samples held back,
+                                       before and after the correction; 0: not measured */
+} laci_quantize_correction;
+
+typedef struct laci_quantize_corrections {
+  int n_layers;
+  laci_quantize_correction *layers; /* [n_layers] in the order of laci_quantize_find_layers */
+} laci_quantize_corrections;
 
 /** What an earlier quantization of the same network found, and which layers are left out now. */
 typedef struct laci_quantize_trial {
@@ -34,6 +51,10 @@ typedef struct laci_quantize_trial {
   laci_output_cache *cache;      /* outputs of the float network; NULL: there is no cache */
   int64_t most_compared;         /* limit of the samples on which outputs are compared; 0: they are
                                     not compared */
+  laci_quantize_corrections *find;      /* where the corrections are stored that the quantized
+                                           network needs. Layers without a bias get one of zeros,
+                                           if they can; NULL: none are looked for */
+  const laci_quantize_corrections *use; /* corrections that are made; NULL: none */
 } laci_quantize_trial;
 
 typedef struct laci_quantizing {
@@ -67,6 +88,24 @@ LAC_MUST_CHECK lac_status laci_quantize_once(const laci_weighted_graph *from, la
  * the graph's own. The caller frees the list. NULL: there is no memory. */
 const uint8_t **laci_quantize_match_weights(const laci_weighted_graph *from,
                                             const laci_graph *graph);
+
+/* ---- Functions of correct.c ---- */
+
+/** Can the layer's integers have a bias, though it has none in floats? */
+bool laci_quantize_may_add_bias(const laci_quantizing *q, const laci_quantize_layer *layer);
+/** Finds the corrections of q's layers, in q->trial->find, by running the float network `from` and
+ * the quantized one, q->out->graph, over the samples. Layers that cannot be corrected have none. */
+LAC_MUST_CHECK lac_status laci_quantize_find_corrections(laci_quantizing *q,
+                                                         const laci_weighted_graph *from,
+                                                         const laci_calibration_cut *cut,
+                                                         lac_error *err);
+void laci_quantize_corrections_clear(laci_quantize_corrections *corrections); /* zeroed is fine */
+/** Quantizes the network as laci_quantize_once does, with the corrections that it needs. If these
+ * make its outputs worse on samples held back, it has none. trial->find and use are not read. */
+LAC_MUST_CHECK lac_status laci_quantize_corrected(const laci_weighted_graph *from, laci_onnx *file,
+                                                  const laci_quantize_options *options,
+                                                  const laci_quantize_trial *trial,
+                                                  laci_quantization **quantization, lac_error *err);
 
 /* ---- Functions of mixed.c ---- */
 

@@ -118,11 +118,14 @@ static double round_weights(const weight_quantizer *w, const float *scales, int8
   return energy > 0 ? wrong / energy : 0;
 }
 
-static void round_bias(const weight_quantizer *w, float data_scale, laci_quantized_weight *out) {
+static void round_bias(const weight_quantizer *w, float data_scale,
+                       const laci_quantize_correction *corrected, laci_quantized_weight *out) {
   for (int64_t k = 0; k < w->n_bias; k++) {
     out->bias_scales[k] = data_scale * out->scales[k % w->n_channels];
     double q = rint(w->bias[k] / (double)out->bias_scales[k]);
-    out->bias[k] = (int32_t)laci_clamp_to_range(q, INT32_MIN, INT32_MAX);
+    out->bias[k] = corrected && corrected->bias
+                       ? corrected->bias[k]
+                       : (int32_t)laci_clamp_to_range(q, INT32_MIN, INT32_MAX);
   }
 }
 
@@ -147,7 +150,10 @@ lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_la
   int data = laci_quantize_find_scale_owner(q, node->inputs[layer->other]);
   float data_scale = q->quantizers[data].scale;
   weight_quantizer_init(q, layer, &w);
-  bool has_bias = layer->bias >= 0 || layer->norm >= 0;
+  const laci_quantize_correction *corrected =
+      q->trial->use ? &q->trial->use->layers[layer - q->layers] : NULL;
+  bool has_bias = layer->bias >= 0 || layer->norm >= 0 || (corrected && corrected->bias) ||
+                  (q->trial->find && laci_quantize_may_add_bias(q, layer));
   *out = (laci_quantized_weight){.n_channels = w.n_channels, .n_bias = has_bias ? w.n_bias : 0};
   w.factor = laci_alloc((size_t)w.n_bias, sizeof *w.factor);
   w.bias = laci_alloc((size_t)w.n_bias, sizeof *w.bias);
@@ -163,13 +169,16 @@ lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_la
   if (!st) st = measure_largest_weights(&w, err);
   if (!st) choose_scales(&w, data_scale, out->scales);
   if (!st) report->weight_error = round_weights(&w, out->scales, out->weight);
-  if (!st && has_bias) round_bias(&w, data_scale, out);
+  if (!st && has_bias) round_bias(&w, data_scale, corrected, out);
   for (int64_t k = 0; k < w.n_channels && !st; k++) {
     double scale = (double)out->scales[k];
     if (k == 0 || scale < report->scale_low) report->scale_low = scale;
     if (k == 0 || scale > report->scale_high) report->scale_high = scale;
   }
   report->bias = has_bias;
+  report->bias_corrected = corrected && (corrected->bias || corrected->added);
+  report->output_error_before = corrected ? corrected->error_before : 0;
+  report->output_error = corrected ? corrected->error_after : 0;
   report->norm_folded = layer->norm >= 0;
   laci_free(w.factor);
   laci_free(w.bias);

@@ -148,6 +148,20 @@ static lac_status write_bias(laci_quantizing *q, const laci_quantize_layer *laye
   return write_dequantized_integers(q, layer->node, 2, &bias, err);
 }
 
+/* Makes the Add node after a MatMul add the corrected vector. */
+static lac_status write_added_vector(laci_quantizing *q, const laci_quantize_layer *layer,
+                                     const float *vector, lac_error *err) {
+  const laci_node *add = &q->graph->nodes[layer->add];
+  const laci_value *value = &q->graph->values[add->inputs[layer->add_port]];
+  const char *name = laci_edit_make_unique_name(q->edit, value->name, "_corrected");
+  if (!name) return fail_no_memory(err);
+  lac_status st = laci_edit_add_tensor(q->edit, name, LAC_DTYPE_F32,
+                                       &q->graph->stored[value->stored].shape, vector, err);
+  return st ? st
+            : laci_edit_set_input(q->edit, q->graph->values[add->outputs[0]].name, layer->add_port,
+                                  name, err);
+}
+
 static lac_status write_layer(laci_quantizing *q, int l, lac_error *err) {
   const laci_quantize_layer *layer = &q->layers[l];
   const laci_node *node = &q->graph->nodes[layer->node];
@@ -164,6 +178,8 @@ static lac_status write_layer(laci_quantizing *q, int l, lac_error *err) {
   if (!st) st = write_dequantized_integers(q, layer->node, layer->port, &weight, err);
   if (!st && w.bias) st = write_bias(q, layer, &w, err);
   laci_quantized_weight_clear(&w);
+  const float *added = q->trial->use ? q->trial->use->layers[l].added : NULL;
+  if (!st && added) st = write_added_vector(q, layer, added, err);
   if (!st && layer->norm >= 0) {
     const laci_node *norm = &q->graph->nodes[layer->norm];
     st = laci_edit_remove_node(q->edit, q->graph->values[norm->outputs[0]].name,

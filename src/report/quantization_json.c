@@ -3,9 +3,10 @@
 #include "lacuna/quantization.h"
 #include "report/json_in.h"
 
-static json_t *quantized_layer_json(laci_json_writer *w, const lac_quantized_layer *layer) {
+static json_t *quantized_layer_json(laci_json_writer *w, const lac_quantized_layer *layer,
+                                    const lac_quantized_correction *correction) {
   json_t *object = json_object();
-  const bool is_quantized = !layer->reason;
+  const bool is_quantized = !layer->reason, measured = correction->error_before > 0;
   laci_json_add(w, object, "name", laci_json_text(w, layer->name));
   laci_json_add(w, object, "op", laci_json_text(w, layer->op));
   laci_json_add(w, object, "weight", laci_json_text(w, layer->weight));
@@ -19,6 +20,11 @@ static json_t *quantized_layer_json(laci_json_writer *w, const lac_quantized_lay
                 is_quantized ? laci_json_number(layer->scale_high) : json_null());
   laci_json_add(w, object, "weight_error",
                 is_quantized ? laci_json_number(layer->weight_error) : json_null());
+  laci_json_add(w, object, "bias_corrected", json_boolean(correction->bias));
+  laci_json_add(w, object, "output_error_before",
+                measured ? laci_json_number(correction->error_before) : json_null());
+  laci_json_add(w, object, "output_error",
+                measured ? laci_json_number(correction->error_after) : json_null());
   laci_json_add(w, object, "reason", laci_json_text(w, layer->reason));
   return object;
 }
@@ -37,7 +43,7 @@ static json_t *quantized_value_json(laci_json_writer *w, const lac_quantized_val
 json_t *laci_quantization_json(laci_json_writer *w, const lac_quantization_result *q) {
   json_t *object = json_object(), *layers = json_array(), *values = json_array();
   for (int l = 0; l < q->n_layers; l++)
-    laci_json_append(w, layers, quantized_layer_json(w, &q->layers[l]));
+    laci_json_append(w, layers, quantized_layer_json(w, &q->layers[l], &q->corrections[l]));
   for (int v = 0; v < q->n_values; v++)
     laci_json_append(w, values, quantized_value_json(w, &q->values[v]));
   const bool labelled = q->labelled > 0, compared = !q->outputs_reason;
@@ -46,6 +52,7 @@ json_t *laci_quantization_json(laci_json_writer *w, const lac_quantization_resul
   laci_json_add(w, object, "activations", laci_json_text(w, q->activations));
   laci_json_add(w, object, "samples", json_integer(q->samples));
   laci_json_add(w, object, "held_back", json_integer(q->held_back));
+  laci_json_add(w, object, "corrected", json_integer(q->n_corrected));
   laci_json_add(w, object, "outputs_error",
                 compared ? laci_json_number(q->outputs_error) : json_null());
   laci_json_add(w, object, "answers", json_integer(q->answers));

@@ -49,7 +49,9 @@ static bool add_quantized_layers(laci_report *report, const laci_quantization *f
                                  lac_quantization_result *to) {
   lac_quantized_layer *layers =
       laci_arena_alloc(&report->arena, (size_t)from->n_layers + 1, sizeof *layers);
-  bool ok = layers != NULL;
+  lac_quantized_correction *corrections =
+      laci_arena_alloc(&report->arena, (size_t)from->n_layers + 1, sizeof *corrections);
+  bool ok = layers && corrections;
   for (int l = 0; l < from->n_layers && ok; l++) {
     const laci_quantized_layer *layer = &from->layers[l];
     layers[l] = (lac_quantized_layer){
@@ -63,10 +65,14 @@ static bool add_quantized_layers(laci_report *report, const laci_quantization *f
         .scale_low = layer->scale_low,
         .scale_high = layer->scale_high,
         .weight_error = layer->weight_error};
+    corrections[l] = (lac_quantized_correction){.bias = layer->bias_corrected,
+                                                .error_before = layer->output_error_before,
+                                                .error_after = layer->output_error};
     ok = layers[l].name && layers[l].op && (layers[l].weight || !layer->weight) &&
          (layers[l].input || !layer->input);
   }
   to->layers = layers;
+  to->corrections = corrections;
   return ok;
 }
 
@@ -103,6 +109,7 @@ static lac_status add_to_report(laci_report *report, const lac_quantization *opt
       .n_layers = from->n_layers,
       .n_quantized = from->n_quantized,
       .n_values = from->n_values,
+      .n_corrected = from->n_corrected,
       .outputs_error = outputs->relative,
       .answers = outputs->n_answers,
       .agreement = laci_percent_of(outputs->n_agree, outputs->n_answers),
