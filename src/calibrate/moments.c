@@ -38,7 +38,7 @@ typedef struct walk {
   int *n_unread;    /* [n_values] number of readers that have not been visited */
 } walk;
 
-static double point_at(int k) {
+static double normal_point_at(int k) {
   const int half = N_POINTS / 2;
   return k < half ? -points[half - 1 - k] : points[k - half];
 }
@@ -58,8 +58,8 @@ static bool has_channel_axis(const laci_value *value) {
 }
 
 /* Makes *points, which it takes, those of the value, and computes the moments. */
-static lac_status set_channels(walk *w, int value, int source, laci_buf **points_of,
-                               lac_error *err) {
+static lac_status set_points_of_channels(walk *w, int value, int source, laci_buf **points_of,
+                                         lac_error *err) {
   laci_buf *from = *points_of;
   laci_channel_moments *to = &w->to->values[value];
   const int64_t n = from->shape.dims[1];
@@ -86,23 +86,24 @@ static lac_status set_channels(walk *w, int value, int source, laci_buf **points
 }
 
 /* Makes the channels of the value normal variables, by mean and variance. */
-static lac_status set_normal(walk *w, int value, int source, const laci_channel_moments *by,
-                             lac_error *err) {
+static lac_status set_normal_channels(walk *w, int value, int source,
+                                      const laci_channel_moments *by, lac_error *err) {
   laci_buf *made = NULL;
   lac_status st = create_points(&w->graph->values[value].type, by->n, &made, err);
   for (int64_t c = 0; c < by->n && !st; c++) {
     const double deviation = sqrt(by->variance[c]);
     for (int k = 0; k < N_POINTS; k++)
-      made->f[k * by->n + c] = by->mean[c] + deviation * point_at(k);
+      made->f[k * by->n + c] = by->mean[c] + deviation * normal_point_at(k);
   }
-  if (!st) st = set_channels(w, value, source, &made, err);
+  if (!st) st = set_points_of_channels(w, value, source, &made, err);
   laci_buf_destroy(made);
   return st;
 }
 
 /* ---- Batch normalization ---- */
 
-static const laci_stored *find_stored(const laci_graph *graph, const laci_node *node, int port) {
+static const laci_stored *find_stored_floats(const laci_graph *graph, const laci_node *node,
+                                             int port) {
   if (port >= node->n_inputs || node->inputs[port] < 0) return NULL;
   const int id = graph->values[node->inputs[port]].stored;
   return id >= 0 && laci_dtype_is_float(graph->stored[id].dtype) ? &graph->stored[id] : NULL;
@@ -125,9 +126,9 @@ bool laci_node_has_statistics(const laci_graph *graph, const laci_node *node) {
     return false;
   for (int out = 1; out < node->n_outputs; out++)
     if (node->outputs[out] >= 0) return false;
-  const laci_stored *first = find_stored(graph, node, 1);
+  const laci_stored *first = find_stored_floats(graph, node, 1);
   for (int port = 1; port < N_INPUTS; port++) {
-    const laci_stored *stored = find_stored(graph, node, port);
+    const laci_stored *stored = find_stored_floats(graph, node, port);
     if (!stored || stored->shape.rank != 1 || stored->shape.dims[0] < 1 ||
         stored->shape.dims[0] != first->shape.dims[0])
       return false;
@@ -138,19 +139,19 @@ bool laci_node_has_statistics(const laci_graph *graph, const laci_node *node) {
 static lac_status visit_normalization(walk *w, int id, lac_error *err) {
   const laci_node *node = &w->graph->nodes[id];
   const double epsilon = (double)laci_node_float(node, "epsilon", 1e-5F);
-  const int64_t n = find_stored(w->graph, node, 1)->shape.dims[0];
+  const int64_t n = find_stored_floats(w->graph, node, 1)->shape.dims[0];
   double *memory = laci_alloc((size_t)n * 3, sizeof *memory);
   if (!memory) return laci_fail_memory(err, "moments of channels");
   double *scale = memory, *stored = memory + 2 * n;
   laci_channel_moments by = {n, memory + n, scale};
-  lac_status st = read_vector(w->graph, find_stored(w->graph, node, 1), scale, err);
-  if (!st) st = read_vector(w->graph, find_stored(w->graph, node, 2), by.mean, err);
-  if (!st) st = read_vector(w->graph, find_stored(w->graph, node, 4), stored, err);
+  lac_status st = read_vector(w->graph, find_stored_floats(w->graph, node, 1), scale, err);
+  if (!st) st = read_vector(w->graph, find_stored_floats(w->graph, node, 2), by.mean, err);
+  if (!st) st = read_vector(w->graph, find_stored_floats(w->graph, node, 4), stored, err);
   for (int64_t c = 0; c < n && !st; c++) {
     const double variance = fmax(stored[c], 0), whole = variance + epsilon;
     by.variance[c] = whole > 0 ? scale[c] * scale[c] * variance / whole : 0;
   }
-  if (!st) st = set_normal(w, node->outputs[0], id, &by, err);
+  if (!st) st = set_normal_channels(w, node->outputs[0], id, &by, err);
   laci_free(memory);
   return st;
 }
@@ -182,7 +183,7 @@ static lac_status visit_independent_sum(walk *w, int id, lac_error *err) {
       sum.variance[c] += term->variance[c];
     }
   }
-  lac_status st = set_normal(w, to, id, &sum, err);
+  lac_status st = set_normal_channels(w, to, id, &sum, err);
   laci_free(memory);
   return st;
 }
@@ -293,7 +294,7 @@ static lac_status visit_elements(walk *w, int id, lac_error *err) {
   bool all;
   lac_status st = collect_operands(w, node, &o, &all, err);
   if (!st && all && o.n_sources == 1) st = evaluate_at_points(w, node, &o, &made, err);
-  if (!st && made) st = set_channels(w, node->outputs[0], o.source, &made, err);
+  if (!st && made) st = set_points_of_channels(w, node->outputs[0], o.source, &made, err);
   laci_buf_destroy(made);
   for (int i = 0; i < MOST_INPUTS; i++) laci_buf_destroy(o.made[i]);
   if (!st && all && o.n_sources > 1 && is_sum(node)) st = visit_independent_sum(w, id, err);
@@ -378,7 +379,7 @@ static lac_status visit_move(walk *w, int id, lac_error *err) {
   if (!st && moves_channels(w, node, &c, n_ports))
     st = copy_channels(w, node, &c, n_ports, &made, err);
   laci_coupling_clear(&c);
-  if (!st && made) st = set_channels(w, to, id, &made, err);
+  if (!st && made) st = set_points_of_channels(w, to, id, &made, err);
   laci_buf_destroy(made);
   return st == LAC_NO_MEMORY ? laci_fail_memory(err, "moments of channels") : st;
 }

@@ -8,8 +8,8 @@
 #include "graph/graph.h"
 #include "tensor/buf.h"
 
-static const laci_stored *find_stored_input(const laci_graph *graph, const laci_node *node,
-                                            int input) {
+static const laci_stored *find_loaded_floats(const laci_graph *graph, const laci_node *node,
+                                             int input) {
   if (node->n_inputs <= input || node->inputs[input] < 0) return NULL;
   const int id = graph->values[node->inputs[input]].stored;
   return id < 0 || !graph->stored[id].bytes || !laci_dtype_is_float(graph->stored[id].dtype)
@@ -19,8 +19,8 @@ static const laci_stored *find_stored_input(const laci_graph *graph, const laci_
 
 static bool has_statistics(const laci_graph *graph, const laci_node *node) {
   if (node->domain[0] || strcmp(node->type, "BatchNormalization") != 0 || node->body) return false;
-  const laci_stored *mean = find_stored_input(graph, node, 3),
-                    *variance = find_stored_input(graph, node, 4);
+  const laci_stored *mean = find_loaded_floats(graph, node, 3),
+                    *variance = find_loaded_floats(graph, node, 4);
   return mean && variance && mean->shape.rank == 1 && variance->shape.rank == 1 &&
          mean->shape.dims[0] > 0 && mean->shape.dims[0] == variance->shape.dims[0] &&
          node->inputs[0] >= 0 && graph->values[node->inputs[0]].producer >= 0;
@@ -37,8 +37,8 @@ static void raise_small_variances(laci_norm *n) {
 
 static lac_status add_norm(laci_norms *c, const laci_graph *graph, const laci_node *node,
                            lac_error *err) {
-  const laci_stored *mean = find_stored_input(graph, node, 3),
-                    *variance = find_stored_input(graph, node, 4);
+  const laci_stored *mean = find_loaded_floats(graph, node, 3),
+                    *variance = find_loaded_floats(graph, node, 4);
   laci_norm *n = &c->list[c->n];
   for (int k = 0; k < c->n; k++)
     if (c->list[k].value == node->inputs[0])

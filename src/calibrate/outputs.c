@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "calibrate/output_cache_in.h"
 #include "calibrate/workers_in.h"
-#include "calibrate/parts_in.h"
+#include "calibrate/output_parts_in.h"
 #include "calibrate/samples.h"
 #include "cpu/pool.h"
 #include "tensor/buf.h"
@@ -555,9 +555,9 @@ static lac_status decide_output_parts(comparison *c, totals *t, lac_error *err) 
     parts->first = n;
     for (int p = 0; p < parts->n_parts; p++, n++)
       t->parts[n] = (laci_output_part){.output = i,
-                                       .kind = parts->answers ? LACI_PART_ANSWERS
-                                               : p > 0        ? LACI_PART_SMALL
-                                                              : LACI_PART_NUMBERS};
+                                       .kind = parts->answers ? LACI_OUTPUT_PART_ANSWERS
+                                               : p > 0        ? LACI_OUTPUT_PART_SMALL
+                                                              : LACI_OUTPUT_PART_NUMBERS};
   }
   if (n > t->n_parts) t->n_parts = n;
   return st;

@@ -23,7 +23,8 @@ static const double least_scale = 1e-3;
 
 /* ---- Finding the sum ---- */
 
-static const laci_stored *find_stored(const laci_network *n, const laci_node *node, int port) {
+static const laci_stored *find_weight_floats(const laci_network *n, const laci_node *node,
+                                             int port) {
   if (port >= node->n_inputs || node->inputs[port] < 0) return NULL;
   const int id = n->graph.values[node->inputs[port]].stored;
   return id >= 0 && n->weights[id] && laci_dtype_is_float(n->graph.stored[id].dtype)
@@ -33,7 +34,8 @@ static const laci_stored *find_stored(const laci_network *n, const laci_node *no
 
 /* Is the node a batch normalization of the value, by stored statistics? */
 static bool is_stored_norm(const laci_network *n, const laci_node *node, int value) {
-  const laci_stored *scale = find_stored(n, node, 1), *variance = find_stored(n, node, 4);
+  const laci_stored *scale = find_weight_floats(n, node, 1),
+                    *variance = find_weight_floats(n, node, 4);
   return laci_node_is(node, "BatchNormalization") && node->inputs[0] == value && scale &&
          variance && scale->shape.rank == 1 && variance->shape.rank == 1 &&
          scale->shape.dims[0] == variance->shape.dims[0] &&
@@ -71,7 +73,7 @@ static int find_other_term(const laci_network *n, int value, int *norm) {
 }
 
 /* Are the layer's positions in the order of its output's elements? */
-static bool is_output_in_order(const laci_network *n, const laci_matrix_layer *l) {
+static bool are_positions_in_output_order(const laci_network *n, const laci_matrix_layer *l) {
   const laci_node *node = &n->graph.nodes[l->node];
   int64_t positions = 1;
   for (int i = 0; i < LACI_UNFOLD_AXES; i++) positions *= l->unfold.axis[i].out;
@@ -84,7 +86,7 @@ static int find_residual(const laci_walk_state *w, const laci_matrix_layer *laye
   const laci_network *n = w->network;
   const int output = n->graph.nodes[layer->node].outputs[0];
   if (w->n_shape_sets > 1 || w->options->symmetric || !w->plan.differs[layer->value] ||
-      output < 0 || !is_output_in_order(n, layer))
+      output < 0 || !are_positions_in_output_order(n, layer))
     return -1;
   const int other = find_other_term(n, output, norm);
   return other >= 0 && w->plan.differs[other] ? other : -1;
@@ -108,7 +110,8 @@ static lac_status compute_factors(laci_residual *r, const laci_network *n, int n
   for (int64_t c = 0; c < channels; c++) r->factor[c] = 1;
   if (norm < 0) return LAC_OK;
   const laci_node *node = &n->graph.nodes[norm];
-  const laci_stored *scale = find_stored(n, node, 1), *variance = find_stored(n, node, 4);
+  const laci_stored *scale = find_weight_floats(n, node, 1),
+                    *variance = find_weight_floats(n, node, 4);
   const double epsilon = (double)laci_node_float(node, "epsilon", 1e-5F);
   double largest = 0;
   if (scale->shape.dims[0] != channels) {
@@ -182,7 +185,7 @@ typedef struct term {
   float *buffer; /* memory that the caller frees; NULL: the term is stored in memory */
 } term;
 
-static lac_status find_term(const laci_walk_state *w, int stream, int value, int64_t batch,
+static lac_status load_term(const laci_walk_state *w, int stream, int value, int64_t batch,
                             term *to, lac_error *err) {
   const laci_stored_batches *kept = w->kept[stream][value];
   to->at = laci_stored_batches_address(kept, batch);
@@ -199,7 +202,7 @@ lac_status laci_residual_compute(const laci_residual *r, const laci_walk_state *
   term terms[LACI_STREAMS] = {{NULL, NULL}, {NULL, NULL}};
   lac_status st = LAC_OK;
   for (int stream = 0; stream < LACI_STREAMS && !st; stream++)
-    st = find_term(w, stream, r->value, batch, &terms[stream], err);
+    st = load_term(w, stream, r->value, batch, &terms[stream], err);
   for (int64_t line = 0; line < r->outputs.images * channels && !st; line++) {
     const double factor = r->factor[line % channels];
     const float *dense = terms[LACI_STREAM_DENSE].at + line * inner;

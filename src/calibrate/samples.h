@@ -100,19 +100,19 @@ typedef struct laci_error_sums {
 
 /** What the numbers in a part of the outputs are, as found from the first network's outputs for the
  * first batch. */
-typedef enum laci_part_kind {
-  LACI_PART_NUMBERS, /* all numbers of an output; if it has two scales, only the larger ones: of
-                        boxes and scores, the boxes */
-  LACI_PART_SMALL,   /* the smaller numbers of an output with two scales: of boxes and scores, the
-                        scores */
-  LACI_PART_ANSWERS, /* rows of probabilities: e counts the rows whose largest element has another
-                        index in b than in a, s counts all rows */
-} laci_part_kind;
+typedef enum laci_output_part_kind {
+  LACI_OUTPUT_PART_NUMBERS, /* all numbers of an output; if it has two scales, only the larger ones:
+                               of boxes and scores, the boxes */
+  LACI_OUTPUT_PART_SMALL,   /* the smaller numbers of an output with two scales: of boxes and
+                               scores, the scores */
+  LACI_OUTPUT_PART_ANSWERS, /* rows of probabilities: e counts the rows whose largest element has
+                               another index in b than in a, s counts all rows */
+} laci_output_part_kind;
 
 /** A part of the outputs whose error is measured relative to its own size. */
 typedef struct laci_output_part {
   int output; /* index of the output among the graph's outputs */
-  laci_part_kind kind;
+  laci_output_part_kind kind;
   laci_error_sums sums;
   double shift; /* answers: sum over rows of 1 - sum_j sqrt(p_j q_j), for the probabilities p of a
                    and q of b: 0 where they agree, 1 where they have nothing in common. Else 0 */

@@ -38,7 +38,7 @@ static uint64_t bytes_of_worker(const laci_walk_state *w, const laci_stop *stop)
   return bytes;
 }
 
-static bool is_asymmetric_at(const laci_walk_state *w, const laci_stop *stop) {
+static bool has_asymmetric_sums(const laci_walk_state *w, const laci_stop *stop) {
   return !w->options->symmetric && w->plan.differs[stop->value];
 }
 
@@ -50,7 +50,7 @@ static uint64_t bytes_of_sums(const laci_walk_state *w, const laci_stop *stop) {
     for (int other = 0; other < l && !shared; other++)
       shared = laci_unfold_equal(&layer->unfold, &layer[other - l].unfold);
     bytes += laci_residual_memory_bytes(w, layer);
-    if (!shared) bytes += laci_grams_memory_bytes(&layer->unfold, is_asymmetric_at(w, stop));
+    if (!shared) bytes += laci_grams_memory_bytes(&layer->unfold, has_asymmetric_sums(w, stop));
   }
   return bytes;
 }

@@ -93,7 +93,7 @@ static lac_status check_same_inputs(const laci_samples *data, const laci_samples
 
 /* Sets the numbers of samples and of repeats. Drawn samples are left out until all places form
  * whole batches of as many samples as are held back. */
-static void count_joint_samples(mixed_samples *m) {
+static void choose_counts_and_repeats(mixed_samples *m) {
   const int64_t held = m->data->held_back, wanted = m->drawn->count / (SHARE - 1);
   m->n_worked = m->data->count - held;
   m->repeats = wanted > m->n_worked ? wanted / m->n_worked : 1;
@@ -103,7 +103,7 @@ static void count_joint_samples(mixed_samples *m) {
 
 /* Sets the labels: the classes of the data's samples, and -1 for drawn ones, which have no
  * class. */
-static lac_status copy_joint_labels(laci_samples *s, const mixed_samples *m, lac_error *err) {
+static lac_status set_mixed_labels(laci_samples *s, const mixed_samples *m, lac_error *err) {
   if (!m->data->labels) return LAC_OK;
   s->labels = laci_alloc((size_t)(s->count + s->judging), sizeof *s->labels);
   if (!s->labels) return laci_fail_memory(err, s->path);
@@ -124,7 +124,7 @@ static lac_status write_description(laci_samples *s, const mixed_samples *m, lac
 }
 
 /* Sets all fields of the joint samples s except `own`. */
-static lac_status set_joint_fields(laci_samples *s, const mixed_samples *m, lac_error *err) {
+static lac_status set_mixed_fields(laci_samples *s, const mixed_samples *m, lac_error *err) {
   const laci_samples *data = m->data;
   const size_t n = (size_t)data->options.n_inputs;
   s->options.n_inputs = data->options.n_inputs;
@@ -141,7 +141,7 @@ static lac_status set_joint_fields(laci_samples *s, const mixed_samples *m, lac_
   if (!s->types || !s->axes || !s->constants) return laci_fail_memory(err, data->path);
   memcpy(s->types, data->types, n * sizeof *s->types);
   lac_status st = write_description(s, m, err);
-  return st ? st : copy_joint_labels(s, m, err);
+  return st ? st : set_mixed_labels(s, m, err);
 }
 
 lac_status laci_samples_join_drawn(laci_samples **data, laci_samples **drawn, lac_error *err) {
@@ -153,8 +153,8 @@ lac_status laci_samples_join_drawn(laci_samples **data, laci_samples **drawn, la
   if (!st) {
     s->kind = &laci_samples_of_both;
     *m = (mixed_samples){.data = *data, .drawn = *drawn};
-    count_joint_samples(m);
-    st = set_joint_fields(s, m, err);
+    choose_counts_and_repeats(m);
+    st = set_mixed_fields(s, m, err);
   }
   if (st) {
     if (s && s->kind) laci_samples_close(s);

@@ -12,7 +12,7 @@ enum { MOST_COPIES = 16 }; /* that are followed to learn a type */
 
 /** Returns the type of a value, which may be known of the node that computes it before types are
  * inferred; LAC_DTYPE_NONE: it is not. */
-static lac_dtype type_of(const laci_graph *graph, int value) {
+static lac_dtype dtype_of_value(const laci_graph *graph, int value) {
   enum { OUTPUT_TYPE_ZERO = 2 };
   for (int depth = 0; value >= 0 && value < graph->n_values && depth < MOST_COPIES; depth++) {
     const laci_value *v = &graph->values[value];
@@ -38,7 +38,7 @@ bool laci_is_copy(const laci_graph *graph, const laci_node *node) {
   if (node->n_inputs != 1 || node->n_outputs != 1 || node->inputs[0] < 0) return false;
   if (node->op == &laci_op_identity) return true;
   const lac_dtype from =
-      node->op == &laci_op_cast ? type_of(graph, node->inputs[0]) : LAC_DTYPE_NONE;
+      node->op == &laci_op_cast ? dtype_of_value(graph, node->inputs[0]) : LAC_DTYPE_NONE;
   return from != LAC_DTYPE_NONE && laci_node_int(node, "to", LAC_DTYPE_NONE) == (int64_t)from;
 }
 
@@ -54,7 +54,7 @@ int laci_graph_skip_copies(const laci_graph *graph, int value) {
 }
 
 bool laci_is_quantized_integer(const laci_graph *graph, int value) {
-  const lac_dtype dtype = type_of(graph, value);
+  const lac_dtype dtype = dtype_of_value(graph, value);
   return dtype == LAC_DTYPE_I8 || dtype == LAC_DTYPE_U8 || dtype == LAC_DTYPE_I16 ||
          dtype == LAC_DTYPE_U16;
 }

@@ -479,7 +479,7 @@ static void add_max_pool_of_channels_last(builder *b, const laci_node *node) {
 
 /** Adds a copy of an operator that only moves elements (is_element_moving), which reads the floats
  * that its input stands for. Does nothing where the input has no counterpart. */
-static void add_move_of_counterpart(builder *b, const laci_node *node) {
+static void add_counterpart_of_move(builder *b, const laci_node *node) {
   const counterpart t = b->counterparts[node->inputs[0]];
   if (t.value < 0 || t.scale < 0) return;
   if (node->op == &laci_op_max_pool && node->n_outputs > 1 && node->outputs[1] >= 0) return;
@@ -599,7 +599,7 @@ static bool reads_copies(const builder *b, const laci_node *node) {
 }
 
 /** Returns the node, which reads what its inputs are copies of. */
-static const laci_node *without_copies(builder *b, const laci_node *node) {
+static const laci_node *make_node_without_copies(builder *b, const laci_node *node) {
   if (!reads_copies(b, node)) return node;
   laci_node *made = laci_arena_alloc(b->arena, 1, sizeof *made);
   int *inputs = laci_arena_alloc(b->arena, (size_t)node->n_inputs, sizeof *inputs);
@@ -648,7 +648,7 @@ static void rewrite_product_of_blocks(builder *b, const laci_node *node) {
 }
 
 static void add_node_or_rewrite(builder *b, const laci_node *node) {
-  node = without_copies(b, node);
+  node = make_node_without_copies(b, node);
   b->origin = node;
   const int first = node->n_inputs > 0 ? node->inputs[0] : -1;
   if (is_dynamic_quantize(b, node)) {
@@ -663,7 +663,7 @@ static void add_node_or_rewrite(builder *b, const laci_node *node) {
     rewrite_dequantize(b, node);
   } else {
     add_node(b, node);
-    if (first >= 0 && is_element_moving(node)) add_move_of_counterpart(b, node);
+    if (first >= 0 && is_element_moving(node)) add_counterpart_of_move(b, node);
   }
 }
 

@@ -119,8 +119,8 @@ void laci_drop_compute_bound(const laci_output_difference *d, laci_judged_drop *
   const double most = 100 * worst_bound_of_parts(d, deviations, &part);
   if (to->measure == LACI_DROP_ANSWERS && !(most > to->most)) return;
   const laci_error_sums *s = part < 0 ? &d->sums : &d->parts[part].sums;
-  to->measure = part >= 0 && d->parts[part].kind == LACI_PART_ANSWERS ? LACI_DROP_POSITIONS
-                                                                      : LACI_DROP_OUTPUTS;
+  to->measure = part >= 0 && d->parts[part].kind == LACI_OUTPUT_PART_ANSWERS ? LACI_DROP_POSITIONS
+                                                                             : LACI_DROP_OUTPUTS;
   to->found = s->s > 0 ? 100 * s->e / s->s : 0;
   to->most = most;
 }

@@ -90,7 +90,7 @@ typedef struct request {
   laci_pool *pool;
 } request;
 
-static lac_status fit(const request *r, laci_calibrated **fitted, lac_error *err) {
+static lac_status fit_as_requested(const request *r, laci_calibrated **fitted, lac_error *err) {
   laci_pruning *p = r->p;
   const laci_prune_options *options = r->options;
   const laci_budget budget = budget_with_new_weights(p, options->budget);
@@ -125,11 +125,11 @@ static lac_status fit(const request *r, laci_calibrated **fitted, lac_error *err
 lac_status laci_pruning_fit_layers(laci_pruning *p, const laci_prune_options *options,
                                    const bool *wanted, laci_pool *pool, laci_calibrated **fitted,
                                    lac_error *err) {
-  return fit(&(request){p, options, wanted, false, pool}, fitted, err);
+  return fit_as_requested(&(request){p, options, wanted, false, pool}, fitted, err);
 }
 
 lac_status laci_pruning_fit_each_alone(laci_pruning *p, const laci_prune_options *options,
                                        const bool *wanted, laci_pool *pool,
                                        laci_calibrated **fitted, lac_error *err) {
-  return fit(&(request){p, options, wanted, true, pool}, fitted, err);
+  return fit_as_requested(&(request){p, options, wanted, true, pool}, fitted, err);
 }

@@ -26,7 +26,7 @@ typedef struct weight_quantizer {
   double *largest;       /* [n_channels] largest magnitude of each channel */
 } weight_quantizer;
 
-static const float *find_stored_floats(const laci_quantizing *q, int value) {
+static const float *find_current_floats(const laci_quantizing *q, int value) {
   int stored = q->graph->values[value].stored;
   const uint8_t *bytes = q->weights ? q->weights[stored] : NULL;
   return (const float *)(const void *)(bytes ? bytes : q->graph->stored[stored].bytes);
@@ -56,12 +56,12 @@ static void compute_channel_factors(weight_quantizer *w) {
   for (int64_t k = 0; k < w->n_bias; k++) {
     w->factor[k] = 1;
     w->bias[k] =
-        w->layer->bias >= 0 ? (double)read_float(find_stored_floats(q, w->layer->bias), k) : 0;
+        w->layer->bias >= 0 ? (double)read_float(find_current_floats(q, w->layer->bias), k) : 0;
     if (!norm) continue;
-    double gain = (double)read_float(find_stored_floats(q, norm->inputs[1]), k);
-    double shift = (double)read_float(find_stored_floats(q, norm->inputs[2]), k);
-    double mean = (double)read_float(find_stored_floats(q, norm->inputs[3]), k);
-    double variance = (double)read_float(find_stored_floats(q, norm->inputs[4]), k);
+    double gain = (double)read_float(find_current_floats(q, norm->inputs[1]), k);
+    double shift = (double)read_float(find_current_floats(q, norm->inputs[2]), k);
+    double mean = (double)read_float(find_current_floats(q, norm->inputs[3]), k);
+    double variance = (double)read_float(find_current_floats(q, norm->inputs[4]), k);
     w->factor[k] = gain / sqrt(variance + epsilon);
     w->bias[k] = (w->bias[k] - mean) * w->factor[k] + shift;
   }
@@ -135,7 +135,7 @@ static void weight_quantizer_init(const laci_quantizing *q, const laci_quantize_
   int value = node->inputs[layer->port];
   const laci_shape *shape = &q->graph->values[value].type.shape;
   int64_t groups = laci_node_is(node, "ConvTranspose") ? laci_node_int(node, "group", 1) : 1;
-  *w = (weight_quantizer){.q = q, .layer = layer, .weight = find_stored_floats(q, value)};
+  *w = (weight_quantizer){.q = q, .layer = layer, .weight = find_current_floats(q, value)};
   w->n = laci_shape_count(shape);
   w->inner = laci_shape_count_range(shape, layer->k_axis + 1, shape->rank);
   w->n_channels = shape->dims[layer->k_axis];

@@ -275,7 +275,7 @@ static lac_status compare_value(laci_round *r, const laci_node *node, int value,
 
 /* Does output number `output` of an If come from a random substitute? The node's inputs are
  * (condition, results of `then`, results of `else`). */
-static bool if_takes_substitute(const laci_round *r, const laci_node *node, int output) {
+static bool is_if_output_substituted(const laci_round *r, const laci_node *node, int output) {
   const laci_buf *condition =
       node->inputs[0] >= 0 ? laci_stepper_value(r->a, node->inputs[0]) : NULL;
   int taken = 1 + output;
@@ -293,7 +293,7 @@ static bool depends_on_substitute(laci_round *r, const laci_node *node) {
   for (int o = 0; o < node->n_outputs; o++) {
     bool of_if = substituted && node->op && laci_node_is(node, "If");
     if (node->outputs[o] >= 0)
-      r->substituted[node->outputs[o]] = of_if ? if_takes_substitute(r, node, o) : substituted;
+      r->substituted[node->outputs[o]] = of_if ? is_if_output_substituted(r, node, o) : substituted;
   }
   return substituted;
 }

@@ -41,8 +41,8 @@ static void record_larger_difference(laci_difference *part, double wanted, doubl
 
 /* Is it true for all n elements that they differ by at most `largest`, are at most `scale`, and are
  * finite? It mostly is. The test has no branches. */
-static inline LACI_WIDE_BODY bool has_no_new_maximum_body(const double *wanted, const double *got,
-                                                          int64_t n, double largest, double scale) {
+static inline LACI_WIDE_BODY bool are_within_limits_body(const double *wanted, const double *got,
+                                                         int64_t n, double largest, double scale) {
   int64_t n_news = 0;
   for (int64_t i = 0; i < n; i++) {
     n_news += !(fabs(wanted[i] - got[i]) <= largest);
@@ -51,25 +51,24 @@ static inline LACI_WIDE_BODY bool has_no_new_maximum_body(const double *wanted, 
   return n_news == 0;
 }
 
-static bool has_no_new_maximum_any(const double *wanted, const double *got, int64_t n,
-                                   double largest, double scale) {
-  return has_no_new_maximum_body(wanted, got, n, largest, scale);
+static bool are_within_limits_any(const double *wanted, const double *got, int64_t n,
+                                  double largest, double scale) {
+  return are_within_limits_body(wanted, got, n, largest, scale);
 }
 
-LACI_WIDE static bool has_no_new_maximum_avx2(const double *wanted, const double *got, int64_t n,
-                                              double largest, double scale) {
-  return has_no_new_maximum_body(wanted, got, n, largest, scale);
+LACI_WIDE static bool are_within_limits_avx2(const double *wanted, const double *got, int64_t n,
+                                             double largest, double scale) {
+  return are_within_limits_body(wanted, got, n, largest, scale);
 }
 
 static void compare_floats(laci_difference *part, const double *wanted, const double *got,
                            int64_t n, int64_t at) {
   double scale = part->any_finite ? part->scale : -1;
-  bool (*has_no_larger)(const double *, const double *, int64_t, double, double) =
-      laci_cpu_level_in_force() >= LACI_WIDE_LEVEL ? has_no_new_maximum_avx2
-                                                   : has_no_new_maximum_any;
+  bool (*are_within)(const double *, const double *, int64_t, double, double) =
+      laci_cpu_level_in_force() >= LACI_WIDE_LEVEL ? are_within_limits_avx2 : are_within_limits_any;
   for (int64_t begin = 0; begin < n; begin += GLANCE) {
     int64_t end = n - begin < GLANCE ? n : begin + GLANCE;
-    if (has_no_larger(wanted + begin, got + begin, end - begin, part->largest, scale)) continue;
+    if (are_within(wanted + begin, got + begin, end - begin, part->largest, scale)) continue;
     for (int64_t i = begin; i < end; i++) {
       double apart = fabs(wanted[i] - got[i]), size = fabs(wanted[i]);
       if (!(apart <= part->largest))

@@ -269,7 +269,7 @@ static laci_domain domain_before_constant(const laci_node *node, int port, const
 
 /* The node adds or multiplies two operands. Returns the domain of each with which the result is in
  * `out`. */
-static laci_domain domain_of_either_operand(const laci_node *node, const laci_domain *out) {
+static laci_domain domain_of_each_operand(const laci_node *node, const laci_domain *out) {
   if (out->low > 0) return *out;
   if (strcmp(node->type, "Add") == 0) return integer_domain(0, floor((out->high + 1) / 2));
   if (strcmp(node->type, "Mul") == 0) return integer_domain(0, floor(sqrt(out->high - 1)) + 1);
@@ -284,7 +284,7 @@ static laci_domain domain_before_arithmetic(const domain_walk *w, const laci_nod
   if (node->n_inputs != 2) return free_domain;
   if (find_constant_value_range(w->graph, node->inputs[1 - port], &low, &high))
     return domain_before_constant(node, port, out, low, high);
-  return domain_of_either_operand(node, out);
+  return domain_of_each_operand(node, out);
 }
 
 /* The node passes on the elements of its operands. Returns their domain. Parts of a concatenated

@@ -450,7 +450,7 @@ static double read_summand_at(const summand *s, int64_t at) {
   return laci_random_integer(s->key, bits, LACI_MAX_RANDOM_SUMMAND) * r->unit;
 }
 
-static void add_summand_range(int64_t begin, int64_t end, void *context) {
+static void add_summand_to_results(int64_t begin, int64_t end, void *context) {
   const summand *s = context;
   for (int64_t at = begin; at < end; at++) {
     double x = read_summand_at(s, at), *to = s->r->y->f + at * s->r->inner;
@@ -467,7 +467,7 @@ static void add_bias(const operands *o, const result *r) {
                .key = random_key_of_operand(o->product, 2),
                .conv = has_operator_type(eval->node, "Conv")};
   laci_pool_for(o->product->owner->how.pool, r->outer * r->channels, 1 + AT_ONCE / (r->inner + 1),
-                add_summand_range, &s);
+                add_summand_to_results, &s);
 }
 
 static void detect_matrix_operands(operands *o) {

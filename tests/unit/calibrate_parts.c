@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "calibrate/parts_in.h"
+#include "calibrate/output_parts_in.h"
 #include "prune/prune_in.h"
 
 enum { BOXES = 40, FIELDS = 7, BATCH = 2, COUNT = BATCH * BOXES * FIELDS };
@@ -123,7 +123,7 @@ static void probabilities_shift_before_answers_change(void **state) {
     assert_true(laci_output_parts_sum_shifts(&parts, same, 0, 4) < 1e-6);
     const laci_output_difference d = {
         .n_parts = 1,
-        .parts = {{.kind = LACI_PART_ANSWERS, .sums = {.n = 2, .s = 2}, .shift = wanted}}};
+        .parts = {{.kind = LACI_OUTPUT_PART_ANSWERS, .sums = {.n = 2, .s = 2}, .shift = wanted}}};
     assert_true(laci_worst_part_error(&d) == 0 && laci_worst_part_shift(&d) == wanted / 2);
     laci_output_parts_clear(&parts);
   }
@@ -151,9 +151,10 @@ static void the_worst_part_is_the_loss(void **state) {
       .n_samples = 100, .n_parts = 3, .relative = 0.001, .sums = sums_with(0.001, 100)};
   for (int worst = 0; worst < 3; worst++) {
     for (int p = 0; p < 3; p++)
-      d.parts[p] = (laci_output_part){.output = p,
-                                      .kind = p == 2 ? LACI_PART_ANSWERS : LACI_PART_NUMBERS,
-                                      .sums = sums_with(p == worst ? 0.3 : 0.01, 100)};
+      d.parts[p] =
+          (laci_output_part){.output = p,
+                             .kind = p == 2 ? LACI_OUTPUT_PART_ANSWERS : LACI_OUTPUT_PART_NUMBERS,
+                             .sums = sums_with(p == worst ? 0.3 : 0.01, 100)};
     laci_judged_drop drop = {.most = 0};
     laci_drop_compute_bound(&d, &drop);
     assert_int_equal(drop.measure, worst == 2 ? LACI_DROP_POSITIONS : LACI_DROP_OUTPUTS);

@@ -21,7 +21,7 @@ void lac_load_options_init(lac_load_options *options, size_t size) {
 
 static lac_status load_from_path(const char *path, lac_model **made, lac_error *err) {
   laci_packfile *pack = NULL;
-  lac_status st = laci_pack_open_if_pack(path, false, &pack, err);
+  lac_status st = laci_pack_find_in_file(path, false, &pack, err);
   if (st) return st;
   if (pack) return laci_pack_load(path, pack, made, err);
   st = laci_model_create_empty(path, made, err);
@@ -55,7 +55,7 @@ static lac_status load_from_reader(laci_reader *reader, const laci_onnx_outside 
                                    const file_head *head, lac_model **made, lac_error *err) {
   const char *name = data->context ? "(function)" : "(memory)";
   laci_packfile *pack = NULL;
-  lac_status st = laci_pack_open_if_pack_reader(reader, name, false, &pack, err);
+  lac_status st = laci_pack_find_in_reader(reader, name, false, &pack, err);
   if (st) return st;
   if (pack) return laci_pack_load(name, pack, made, err);
   st = laci_model_create_empty(name, made, err);

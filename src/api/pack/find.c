@@ -52,8 +52,8 @@ static bool begins_as_pack(laci_reader *reader) {
   return !laci_reader_copy_range(reader, 0, n, head, NULL) && laci_packfile_has_signature(head, n);
 }
 
-lac_status laci_pack_open_if_pack_reader(laci_reader *reader, const char *name, bool whole,
-                                         laci_packfile **pack, lac_error *err) {
+lac_status laci_pack_find_in_reader(laci_reader *reader, const char *name, bool whole,
+                                    laci_packfile **pack, lac_error *err) {
   size_t offset = 0, n = 0;
   laci_reader *of = reader;
   lac_status st = LAC_OK;
@@ -68,14 +68,14 @@ lac_status laci_pack_open_if_pack_reader(laci_reader *reader, const char *name, 
   return st;
 }
 
-lac_status laci_pack_open_if_pack(const char *path, bool whole, laci_packfile **pack,
+lac_status laci_pack_find_in_file(const char *path, bool whole, laci_packfile **pack,
                                   lac_error *err) {
   laci_reader *reader = NULL;
   *pack = NULL;
   lac_status st = laci_reader_open(path, &reader, err);
   /* The file is read as ONNX next, which then reports the failure. */
   if (st) return st == LAC_NO_MEMORY ? st : LAC_OK;
-  st = laci_pack_open_if_pack_reader(reader, path, whole, pack, err);
+  st = laci_pack_find_in_reader(reader, path, whole, pack, err);
   if (!st && !*pack) laci_reader_close(reader);
   return st;
 }

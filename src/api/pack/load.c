@@ -67,7 +67,7 @@ static lac_status restore_pack(const char *path, const char *out, bool force, la
   laci_packfile *pack = NULL;
   laci_writer **writers = NULL;
   laci_file_set set;
-  lac_status st = laci_pack_open_if_pack(path, false, &pack, err);
+  lac_status st = laci_pack_find_in_file(path, false, &pack, err);
   /* This fails, with an error that says what the file is instead of a pack. */
   if (!st && !pack) st = laci_packfile_open(path, &pack, err);
   if (st) return st;
@@ -245,7 +245,7 @@ lac_status lac_pack_open(const char *path, lac_pack **pack, lac_error *err) {
   if (st) return st;
   lac_pack *made = laci_alloc(1, sizeof *made);
   if (!made) return laci_fail_memory(err, path);
-  st = laci_pack_open_if_pack(path, true, &made->file, err);
+  st = laci_pack_find_in_file(path, true, &made->file, err);
   if (!st && !made->file) st = laci_packfile_open_whole(path, &made->file, err);
   if (st) laci_free(made);
   else *pack = made;

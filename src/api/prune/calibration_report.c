@@ -57,9 +57,9 @@ static bool add_loss_curve(laci_report *report, const laci_pruning_calibration *
 /* If the outputs have several parts, adds the name of the part with the largest error. */
 static bool add_worst_output(laci_report *report, const laci_graph *graph,
                              const laci_output_difference *d, lac_calibration_result *to) {
-  static const char *const whats[] = {[LACI_PART_NUMBERS] = "",
-                                      [LACI_PART_SMALL] = ", its smaller numbers",
-                                      [LACI_PART_ANSWERS] = ", answers that change"};
+  static const char *const whats[] = {[LACI_OUTPUT_PART_NUMBERS] = "",
+                                      [LACI_OUTPUT_PART_SMALL] = ", its smaller numbers",
+                                      [LACI_OUTPUT_PART_ANSWERS] = ", answers that change"};
   char text[300];
   to->worst_error = laci_worst_part_error(d);
   int worst = 0;

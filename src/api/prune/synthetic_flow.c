@@ -42,7 +42,7 @@ typedef struct search {
 
 /* Returns the least number above 0 that search->count gives for a use of the value, or of one that
  * is computed from it by nodes that pass; 0: none. */
-static int64_t follow(const laci_graph *graph, int value, const search *what, int depth) {
+static int64_t find_least_count(const laci_graph *graph, int value, const search *what, int depth) {
   const laci_value *v = &graph->values[value];
   int64_t least = 0;
   for (int r = 0; r < v->n_readers; r++) {
@@ -52,7 +52,7 @@ static int64_t follow(const laci_graph *graph, int value, const search *what, in
       const value_use use = {graph, node, port};
       int64_t n = what->count(&use);
       if (n == 0 && depth < MOST_DEPTH && what->passes(&use) && node->outputs[0] >= 0)
-        n = follow(graph, node->outputs[0], what, depth + 1);
+        n = find_least_count(graph, node->outputs[0], what, depth + 1);
       if (n > 0 && (least == 0 || n < least)) least = n;
     }
   }
@@ -117,7 +117,7 @@ static int64_t count_rows_or_values(const value_use *use) {
 
 int64_t laci_synthetic_count_token_ids(const laci_graph *graph, int value) {
   static const search ids = {count_rows_or_values, moves_elements};
-  return follow(graph, value, &ids, 0);
+  return find_least_count(graph, value, &ids, 0);
 }
 
 static int64_t read_compared_number(const value_use *use) {
@@ -128,13 +128,13 @@ static int64_t read_compared_number(const value_use *use) {
   return value > 0 ? value : 0;
 }
 
-static bool keeps_number(const value_use *use) {
+static bool passes_number(const value_use *use) {
   return moves_elements(use) || (use->port == 0 && laci_node_is(use->node, "Gather"));
 }
 
 int64_t laci_synthetic_find_compared_number(const laci_graph *graph, int value) {
-  static const search number = {read_compared_number, keeps_number};
-  return follow(graph, value, &number, 0);
+  static const search number = {read_compared_number, passes_number};
+  return find_least_count(graph, value, &number, 0);
 }
 
 /* ---- Sounds ---- */
@@ -153,7 +153,7 @@ static int64_t is_filter_of_one_channel(const value_use *use) {
   return n_wide == 1;
 }
 
-static bool keeps_sound(const value_use *use) {
+static bool passes_sound(const value_use *use) {
   static const char *const cuts[] = {"Concat", "Pad", "Slice"};
   return moves_elements(use) || scales_elements(use) ||
          (is_one_of(use->node, cuts, sizeof cuts / sizeof *cuts) &&
@@ -161,12 +161,12 @@ static bool keeps_sound(const value_use *use) {
 }
 
 bool laci_synthetic_is_sound(const laci_graph *graph, int value) {
-  static const search filter = {is_filter_of_one_channel, keeps_sound};
+  static const search filter = {is_filter_of_one_channel, passes_sound};
   const laci_shape *shape = &graph->values[value].type.shape;
   const bool one_channel =
       shape->rank == 2 || (shape->rank == 3 && (shape->dims[1] == 1 || shape->dims[2] == 1));
   return one_channel && laci_dtype_is_float(graph->values[value].type.dtype) &&
-         follow(graph, value, &filter, 0) > 0;
+         find_least_count(graph, value, &filter, 0) > 0;
 }
 
 /* ---- Numbers ---- */
@@ -181,16 +181,16 @@ static bool is_stored_norm(const value_use *use) {
   return use->port == 0 && laci_node_is(use->node, "BatchNormalization");
 }
 
-static bool keeps_numbers(const value_use *use) {
+static bool passes_numbers(const value_use *use) {
   return moves_elements(use) || scales_elements(use) || is_stored_norm(use);
 }
 
 bool laci_synthetic_is_row_of_numbers(const laci_graph *graph, int value) {
-  static const search product = {is_product, keeps_numbers};
+  static const search product = {is_product, passes_numbers};
   const laci_shape *shape = &graph->values[value].type.shape;
   return shape->rank == 2 && shape->dims[1] > 0 &&
          laci_dtype_is_float(graph->values[value].type.dtype) &&
-         follow(graph, value, &product, 0) > 0;
+         find_least_count(graph, value, &product, 0) > 0;
 }
 
 /* Reads a stored tensor of `n` floats, or of one for all, into to[n]. */

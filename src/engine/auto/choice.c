@@ -62,11 +62,11 @@ static bool choose_branch_nodes(laci_auto_builder *m, int choice, int branch) {
 
 /* ---- Inputs and outputs of a branch ---- */
 
-static int result_of(const laci_node *node, int branch, int at) {
+static int result_of_branch(const laci_node *node, int branch, int at) {
   return node->inputs[1 + at + branch * node->n_outputs];
 }
 
-static bool is_made_inside(const laci_auto_builder *m, int value) {
+static bool is_made_by_chosen_node(const laci_auto_builder *m, int value) {
   const laci_value *v = &m->a->graph->values[value];
   return v->producer >= 0 && m->chosen[v->producer];
 }
@@ -92,11 +92,11 @@ static bool list_branch_ports(laci_auto_builder *m, const laci_node *node, int b
     }
   }
   for (int at = 0; at < node->n_outputs; at++) {
-    const int result = result_of(node, branch, at);
+    const int result = result_of_branch(node, branch, at);
     result_ports[at] = -1;
     if (node->outputs[at] < 0) continue;
     if (result < 0) return false;
-    if (!is_made_inside(m, result)) laci_auto_add_part_input(m, part, result);
+    if (!is_made_by_chosen_node(m, result)) laci_auto_add_part_input(m, part, result);
     int port = find_in_list(part->outputs, part->n_outputs, result);
     if (port < 0) {
       port = part->n_outputs++;
@@ -181,7 +181,7 @@ static bool has_fast_step(const laci_engine *engine) {
   return false;
 }
 
-static bool is_no_engine(lac_status st) {
+static bool is_engine_refused(lac_status st) {
   return st == LAC_UNSUPPORTED || st == LAC_BAD_SHAPE || st == LAC_MEMORY_LIMIT;
 }
 
@@ -223,12 +223,12 @@ static lac_status make_branch(laci_auto_builder *m, laci_auto_choice *choice, in
   *part = (laci_auto_part){0};
   m->budget = before;
   a->planned = planned;
-  if (st && !is_no_engine(st)) return laci_fail(err, st, "%s", why.text);
+  if (st && !is_engine_refused(st)) return laci_fail(err, st, "%s", why.text);
   return record_reason(a, choice->node, branch, &why, err);
 }
 
 /* Can the branches have engines, as far as the If itself says? */
-static bool is_suitable(const laci_auto *a, const laci_node *node) {
+static bool may_have_branch_engines(const laci_auto *a, const laci_node *node) {
   if (node->n_inputs != 1 + 2 * node->n_outputs || node->inputs[0] < 0) return false;
   if (a->graph->values[node->inputs[0]].stored >= 0) return false;
   for (int at = 0; at < node->n_outputs; at++) {
@@ -251,7 +251,7 @@ lac_status laci_auto_make_choice(laci_auto_builder *m, int node, laci_auto_choic
                                  lac_error *err) {
   laci_auto *a = m->a;
   *choice = NULL;
-  if (!is_suitable(a, &a->graph->nodes[node])) return LAC_OK;
+  if (!may_have_branch_engines(a, &a->graph->nodes[node])) return LAC_OK;
   laci_auto_choice *made = laci_arena_alloc(&a->memory, 1, sizeof *made);
   if (!made) return laci_fail_memory(err, "a part of the network");
   made->node = node;

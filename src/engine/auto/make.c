@@ -15,7 +15,7 @@
 #include "tensor/buf.h"
 
 /* Does the caller want an outline (a plan that cannot run) without the nodes that cannot be run? */
-static bool is_partial(const laci_auto_builder *m) {
+static bool is_outline_partial(const laci_auto_builder *m) {
   return m->options->extent == LACI_EXTENT_PARTIAL;
 }
 
@@ -67,7 +67,7 @@ static lac_status check_exact_node(const laci_node *node, lac_error *err) {
 static lac_status add_exact_node(laci_auto_builder *m, laci_auto_part *part, int node,
                                  lac_error *err) {
   laci_auto *a = m->a;
-  lac_status st = is_partial(m) ? LAC_OK : check_exact_node(&a->graph->nodes[node], err);
+  lac_status st = is_outline_partial(m) ? LAC_OK : check_exact_node(&a->graph->nodes[node], err);
   if (st) return st;
   const size_t n = (size_t)a->graph->n_nodes;
   if (!part->nodes) part->nodes = laci_arena_alloc(&a->memory, n, sizeof *part->nodes);
@@ -339,7 +339,7 @@ static lac_status make_parts_with_fallback(laci_auto_builder *m, lac_error *err)
   laci_auto *a = m->a;
   const laci_budget before = m->budget;
   lac_error why = {0};
-  const int64_t least = m->least_work = is_partial(m) ? 0 : LACI_AUTO_LEAST_WORK;
+  const int64_t least = m->least_work = is_outline_partial(m) ? 0 : LACI_AUTO_LEAST_WORK;
   laci_auto_cut_assign_phases(&a->cut, least);
   lac_status st = make_parts(m, &why);
   while (st && m->refused >= 0) {
@@ -367,7 +367,7 @@ static lac_status cut_into_phases(laci_auto_builder *m, lac_error *err) {
   bool whole =
       a->at && a->ours && a->in_stepper && a->buffered && a->delegated && m->chosen && m->listed;
   lac_status st = whole ? LAC_OK : laci_fail_memory(err, "the engine");
-  if (!st && is_partial(m)) return make_parts_with_fallback(m, err);
+  if (!st && is_outline_partial(m)) return make_parts_with_fallback(m, err);
   if (!st) st = describe_ports(m, graph->inputs, graph->n_inputs, &a->inputs, err);
   if (!st) st = describe_ports(m, graph->outputs, graph->n_outputs, &a->outputs, err);
   if (!st) st = make_parts_with_fallback(m, err);
@@ -389,7 +389,7 @@ static lac_status divide_network(laci_auto *a, const laci_graph *graph,
   a->graph = graph;
   lac_status st = laci_auto_cut_find_fast_nodes(&a->cut, options, err);
   bool all = !st && a->cut.reason.text[0] == '\0';
-  if (all && refusal->status == LAC_BAD_SHAPE && !is_partial(&m))
+  if (all && refusal->status == LAC_BAD_SHAPE && !is_outline_partial(&m))
     st = laci_fail(err, LAC_BAD_SHAPE, "%s", refusal->text);
   if (all) a->cut.reason = *refusal;
   if (!st && options->observer) {

@@ -87,7 +87,7 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
       int label = laci_coupling_new_label(c);
       laci_coupling_set_label(c, 0, axis, label);
       laci_coupling_set_label(c, LACI_OUT(0), axis, label);
-    } else if (laci_can_map_axis(c, 0, axis) && laci_can_map_axis(c, LACI_OUT(0), axis)) {
+    } else if (laci_is_axis_mappable(c, 0, axis) && laci_is_axis_mappable(c, LACI_OUT(0), axis)) {
       laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, out);
       for (int64_t o = 0; map && o < out; o++) {
         int64_t from = source_index(o, n, out);

@@ -107,11 +107,11 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
   int axis = y ? laci_axis_counted_from_first(laci_node_int(node, "axis", 1), y->rank) : -1;
   if (axis < 0) return laci_coupling_status(c);
   int64_t sum = 0;
-  bool mappable = laci_can_map_axis(c, LACI_OUT(0), axis);
+  bool mappable = laci_is_axis_mappable(c, LACI_OUT(0), axis);
   for (int port = 0; port < node->n_inputs; port++) {
     const laci_shape *in = laci_port_shape(c, port);
     if (!in || in->rank != y->rank) return laci_coupling_status(c);
-    mappable = mappable && laci_can_map_axis(c, port, axis);
+    mappable = mappable && laci_is_axis_mappable(c, port, axis);
     sum += mappable ? in->dims[axis] : 0;
   }
   laci_coupling_mark_described(c, LACI_OUT(0));

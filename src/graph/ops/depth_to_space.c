@@ -41,7 +41,7 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
   int batch = laci_coupling_new_label(c);
   laci_coupling_set_label(c, 0, 0, batch);
   laci_coupling_set_label(c, LACI_OUT(0), 0, batch);
-  if (!laci_can_map_axis(c, 0, 1) || !laci_can_map_axis(c, LACI_OUT(0), 1))
+  if (!laci_is_axis_mappable(c, 0, 1) || !laci_is_axis_mappable(c, LACI_OUT(0), 1))
     return laci_coupling_status(c);
   if (y->dims[1] * b * b != x->dims[1]) return laci_coupling_status(c);
   for (int64_t offset = 0; offset < b * b; offset++) {

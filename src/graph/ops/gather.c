@@ -101,7 +101,7 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
   }
   int64_t count = laci_shape_count(indices);
   bool is_list = indices->rank < 1 || find_only_long_axis(indices) >= 0;
-  if (!is_list || !laci_can_map_axis(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
+  if (!is_list || !laci_is_axis_mappable(c, 0, axis) || count < 0 || count > LACI_MAP_LIMIT) {
     return laci_coupling_status(c);
   }
   laci_buf *content = laci_copy_constant_content(graph, node, 1);

@@ -187,7 +187,7 @@ static void couple_padded_axis(laci_coupling *c, int axis, const pad_args *args)
   laci_coupling_set_label(c, 0, axis, label);
   laci_coupling_set_label(c, LACI_OUT(0), axis, label);
   if (none || args->mode != LACI_PAD_CONSTANT) return;
-  if (!laci_can_map_axis(c, 0, axis) || !laci_can_map_axis(c, LACI_OUT(0), axis)) return;
+  if (!laci_is_axis_mappable(c, 0, axis) || !laci_is_axis_mappable(c, LACI_OUT(0), axis)) return;
   int64_t n = laci_port_shape(c, LACI_OUT(0))->dims[axis], size = laci_port_shape(c, 0)->dims[axis];
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, n);
   const laci_pad_axis pad = {LACI_PAD_CONSTANT, args->begin[axis], args->end[axis], size};

@@ -153,7 +153,7 @@ static void couple_cut_axis(laci_coupling *c, int axis, const cut *own) {
   int label = own->whole ? laci_coupling_new_label(c) : LACI_FIXED;
   laci_coupling_set_label(c, 0, axis, label);
   laci_coupling_set_label(c, LACI_OUT(0), axis, label);
-  if (own->whole || own->unsure || !laci_can_map_axis(c, 0, axis)) return;
+  if (own->whole || own->unsure || !laci_is_axis_mappable(c, 0, axis)) return;
   if (laci_port_shape(c, LACI_OUT(0))->dims[axis] != own->n) return;
   laci_axis_map *map = laci_coupling_add_map(c, LACI_OUT(0), axis, 0, axis, own->n);
   for (int64_t at = 0; map && at < own->n; at++)

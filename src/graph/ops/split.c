@@ -122,7 +122,7 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
   int64_t n;
   bool present;
   const int64_t *sizes = find_split_sizes(node, laci_known_content(graph, node, 1), &n, &present);
-  if (!laci_can_map_axis(c, 0, axis) || present != (sizes != NULL) ||
+  if (!laci_is_axis_mappable(c, 0, axis) || present != (sizes != NULL) ||
       (sizes && n != node->n_outputs)) {
     return laci_coupling_status(c);
   }

@@ -27,7 +27,7 @@ static int64_t int8x4_offset(const laci_sparse_product *p, int64_t at) {
   return p->column_at[at * INT8X4];
 }
 
-static bool has_stride(const laci_sparse_product *p, int64_t each, const tap_order *o) {
+static bool has_constant_stride(const laci_sparse_product *p, int64_t each, const tap_order *o) {
   const int64_t n = p->n_columns / INT8X4;
   for (int64_t at = 0; at < n; at++) {
     const bool is_first = at % each < o->n_taps;
@@ -44,14 +44,14 @@ static tap_order find_tap_order(const laci_sparse_product *p, int64_t each) {
   for (tap_order o = {.n_taps = 1}; o.n_taps == 1 || o.n_taps * DEEP / 2 <= each; o.n_taps++) {
     if (each % o.n_taps != 0) continue;
     o.stride = int8x4_offset(p, o.n_taps) - int8x4_offset(p, 0);
-    if (o.stride > 0 && has_stride(p, each, &o)) return o;
+    if (o.stride > 0 && has_constant_stride(p, each, &o)) return o;
   }
   return (tap_order){.n_taps = each};
 }
 
 /* Returns the first int8x4, among those of a tap, that a register holds. A tap's last register is
  * full, too: it begins with int8x4 that the one before has as well, where it has no weights. */
-static int64_t first_of_tap(const laci_amx_weights *w, int64_t deep) {
+static int64_t first_int8x4_of_register(const laci_amx_weights *w, int64_t deep) {
   const int64_t of_tap = w->int8x4_each / w->n_taps, first = deep * w->deep;
   return first + w->deep <= of_tap ? first : of_tap - w->deep;
 }
@@ -68,7 +68,7 @@ static void store_offsets(const laci_sparse_product *p, const laci_amx_weights *
       register_at[at] = deep * (LACI_AMX_BYTES / (int64_t)sizeof(float)); /* in the copy */
       continue;
     }
-    const int64_t first = first_of_tap(w, deep % deep_each) * w->n_taps + tap;
+    const int64_t first = first_int8x4_of_register(w, deep % deep_each) * w->n_taps + tap;
     register_at[at] = int8x4_at[at / w->n_deep * w->int8x4_each + first];
   }
 }
@@ -76,27 +76,28 @@ static void store_offsets(const laci_sparse_product *p, const laci_amx_weights *
 /* ---- Weights ---- */
 
 /* Returns the place, in the registers of 16 rows, of the first row's weights for an int8x4. */
-static int64_t find_place(const laci_amx_weights *w, int64_t int8x4) {
+static int64_t find_weight_position(const laci_amx_weights *w, int64_t int8x4) {
   if (w->int8x4_stride == 0) return int8x4 / DEEP * LACI_AMX_BYTES + int8x4 % DEEP * INT8X4;
   const int64_t tap = int8x4 % w->n_taps, of_tap = int8x4 / w->n_taps, deep = of_tap / w->deep;
-  const int64_t in_register = of_tap - first_of_tap(w, deep);
+  const int64_t in_register = of_tap - first_int8x4_of_register(w, deep);
   return (tap * (w->n_deep / w->n_taps) + deep) * LACI_AMX_BYTES + in_register * INT8X4;
 }
 
 /* Copies a row's kept weights into its row of the registers. */
-static void store_row(const laci_sparse_product *p, const float *weight, const laci_amx_weights *w,
-                      int64_t row, int8_t *registers) {
+static void store_weights_of_row(const laci_sparse_product *p, const float *weight,
+                                 const laci_amx_weights *w, int64_t row, int8_t *registers) {
   const int64_t group = row / w->rows_each, in_group = row % w->rows_each;
   const int64_t blocks = laci_ceil_div(w->rows_each, ROWS);
   int8_t *to = registers + ((group * blocks + in_group / ROWS) * w->n_deep) * LACI_AMX_BYTES +
                in_group % ROWS * ROW_BYTES;
   for (int64_t k = p->row_begin[row]; k < p->row_begin[row + 1]; k++) {
     const int64_t column = p->column[k] - group * w->int8x4_each * INT8X4;
-    to[find_place(w, column / INT8X4) + column % INT8X4] = laci_sparse_weight_to_s8(weight[k]);
+    to[find_weight_position(w, column / INT8X4) + column % INT8X4] =
+        laci_sparse_weight_to_s8(weight[k]);
   }
 }
 
-static laci_amx_weights find_sizes(const laci_sparse_product *p) {
+static laci_amx_weights describe_weights(const laci_sparse_product *p) {
   const int64_t each = laci_sparse_columns_per_group(p) / INT8X4;
   const tap_order o = find_tap_order(p, each);
   const int64_t n_parts = o.stride != 0 ? o.n_taps : 1, of_tap = each / n_parts;
@@ -113,7 +114,7 @@ static laci_amx_weights find_sizes(const laci_sparse_product *p) {
 
 lac_status laci_amx_weights_init(const laci_sparse_product *p, const float *weight,
                                  laci_amx_weights *w, lac_error *err) {
-  *w = find_sizes(p);
+  *w = describe_weights(p);
   const int64_t blocks = laci_ceil_div(w->rows_each, ROWS);
   const size_t n_registers = (size_t)(w->n_groups * blocks * w->n_deep);
   const size_t n_int8x4 = (size_t)(w->n_groups * w->int8x4_each);
@@ -128,7 +129,7 @@ lac_status laci_amx_weights_init(const laci_sparse_product *p, const float *weig
   w->weight = registers;
   w->int8x4_at = int8x4_at;
   w->register_at = int8x4_at + n_int8x4;
-  for (int64_t row = 0; row < p->n_rows; row++) store_row(p, weight, w, row, registers);
+  for (int64_t row = 0; row < p->n_rows; row++) store_weights_of_row(p, weight, w, row, registers);
   return LAC_OK;
 }
 

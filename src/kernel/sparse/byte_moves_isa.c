@@ -103,7 +103,7 @@ static void move_words_of_all(const share *p, const uint32_t *x, int64_t n, uint
 /* ---- Runs of columns ---- */
 
 /* Returns the offset of a pixel in a channel, in words. */
-static int64_t place_of(const laci_sparse_layout *l, int64_t row, int64_t column) {
+static int64_t offset_of_pixel(const laci_sparse_layout *l, int64_t row, int64_t column) {
   return laci_sparse_offset(l, 0, row, column);
 }
 
@@ -122,21 +122,23 @@ static void move_neighbours(const share *p, const laci_byte_run *r, int64_t row_
   for (int64_t at = 0; at < n;) {
     int64_t some = count_neighbours(in, row_from, r->from + at, n - at);
     some = count_neighbours(out, row_to, r->to + at, some);
-    move_words_of_all(p, p->x + place_of(in, row_from, r->from + at), some,
-                      p->y + place_of(out, row_to, r->to + at), r);
+    move_words_of_all(p, p->x + offset_of_pixel(in, row_from, r->from + at), some,
+                      p->y + offset_of_pixel(out, row_to, r->to + at), r);
     at += some;
   }
 }
 
 /* Moves the 16 images of each pixel, or in PC16P single pixels. */
-static void move_each(const share *p, const laci_byte_run *r, int64_t row_from, int64_t row_to) {
+static void move_pixels_one_by_one(const share *p, const laci_byte_run *r, int64_t row_from,
+                                   int64_t row_to) {
   const laci_byte_run one = {.to_step = 1, .from_step = 1, .repeat = 1};
   const int64_t words = p->m->out.format == LACI_FORMAT_HWC16N ? LANES : 1;
   for (int64_t at = 0; at < r->n; at++) {
-    const uint32_t *x = p->x + place_of(&p->part->in, row_from, r->from + at * r->from_step);
+    const uint32_t *x = p->x + offset_of_pixel(&p->part->in, row_from, r->from + at * r->from_step);
     for (int64_t k = 0; k < r->repeat; k++)
       move_words_of_all(p, x, words,
-                        p->y + place_of(&p->m->out, row_to, r->to + at * r->to_step + k), &one);
+                        p->y + offset_of_pixel(&p->m->out, row_to, r->to + at * r->to_step + k),
+                        &one);
   }
 }
 
@@ -146,12 +148,12 @@ static void move_row_of_run(const share *p, const laci_byte_run *r, int64_t row_
   const bool pixels = in->format == LACI_FORMAT_PC16P || out->format == LACI_FORMAT_PC16P;
   const bool each = r->to_step != 1 || r->from_step != 1 || r->repeat != 1;
   if (out->format == LACI_FORMAT_HWC16N || (pixels && each)) {
-    move_each(p, r, row_from, row_to);
+    move_pixels_one_by_one(p, r, row_from, row_to);
   } else if (pixels) {
     move_neighbours(p, r, row_from, row_to, r->n);
   } else {
-    move_words_of_all(p, p->x + place_of(in, row_from, r->from), r->n,
-                      p->y + place_of(out, row_to, r->to), r);
+    move_words_of_all(p, p->x + offset_of_pixel(in, row_from, r->from), r->n,
+                      p->y + offset_of_pixel(out, row_to, r->to), r);
   }
 }
 
@@ -180,7 +182,7 @@ static void move_rows_of_run(const share *p, const laci_byte_run *r) {
   }
 }
 
-static void move_share(const share *p) {
+static void move_runs_of_share(const share *p) {
   for (int64_t at = 0; at < p->part->n_runs; at++) move_rows_of_run(p, &p->part->runs[at]);
 }
 
@@ -188,8 +190,8 @@ static void move_share(const share *p) {
 
 /* Returns how many int8x4 of y, from channel `first` on and at most n, are neighbouring int8x4 of
  * the part's operand. */
-static int64_t count_whole(const laci_byte_move *m, const laci_byte_move_part *part, int64_t first,
-                           int64_t n) {
+static int64_t count_whole_int8x4(const laci_byte_move *m, const laci_byte_move_part *part,
+                                  int64_t first, int64_t n) {
   const int32_t *channels = part->channels + first;
   const int64_t most = m->channels - first < n * INT8X4 ? m->channels - first : n * INT8X4;
   int64_t same = 0;
@@ -199,8 +201,8 @@ static int64_t count_whole(const laci_byte_move *m, const laci_byte_move_part *p
 }
 
 /* Moves the bytes of one int8x4 channel that the part gives to it. first: its first channel. */
-static void move_one(const laci_byte_move *m, const laci_byte_move_part *part, const uint32_t *x,
-                     int64_t first, uint32_t *y) {
+static void move_int8x4_by_lanes(const laci_byte_move *m, const laci_byte_move_part *part,
+                                 const uint32_t *x, int64_t first, uint32_t *y) {
   const int n = m->channels - first < INT8X4 ? (int)(m->channels - first) : INT8X4;
   unsigned done = 0;
   for (int lane = 0; lane < n; lane++) {
@@ -219,21 +221,22 @@ static void move_one(const laci_byte_move *m, const laci_byte_move_part *part, c
       done |= 1U << other;
       p.mask |= (uint32_t)UINT8_MAX << other * BYTE;
     }
-    move_share(&p);
+    move_runs_of_share(&p);
   }
 }
 
 /* Moves what the part gives to n int8x4 channels. first: their first channel. */
-static void move_part(const laci_byte_move *m, const laci_byte_move_part *part, const uint32_t *x,
-                      int64_t first, int64_t n, uint32_t *y) {
+static void move_channels_of_part(const laci_byte_move *m, const laci_byte_move_part *part,
+                                  const uint32_t *x, int64_t first, int64_t n, uint32_t *y) {
   for (int64_t at = 0; at < n;) {
-    const int64_t channel = first + at * INT8X4, whole = count_whole(m, part, channel, n - at);
+    const int64_t channel = first + at * INT8X4,
+                  whole = count_whole_int8x4(m, part, channel, n - at);
     uint32_t *to = y + at * m->out.channel_stride;
     if (whole > 0) {
       const uint32_t *from = x + part->channels[channel] / INT8X4 * part->in.channel_stride;
-      move_share(&(share){m, part, from, to, 0, all_bytes, whole});
+      move_runs_of_share(&(share){m, part, from, to, 0, all_bytes, whole});
     } else {
-      move_one(m, part, x, channel, to);
+      move_int8x4_by_lanes(m, part, x, channel, to);
     }
     at += whole > 0 ? whole : 1;
   }
@@ -249,7 +252,7 @@ static void fill_pixels(const laci_byte_move *m, int64_t first, uint32_t *y) {
   }
   for (int64_t row = 0; row < m->h; row++) {
     for (int64_t column = 0; column < m->w; column++) {
-      uint32_t *to = y + place_of(&m->out, row, column);
+      uint32_t *to = y + offset_of_pixel(&m->out, row, column);
       for (int64_t k = 0; k < words; k++) to[k] = word;
     }
   }
@@ -269,7 +272,7 @@ void LACI_VARIANT(laci_byte_move)(const laci_byte_move *m, const uint32_t *const
     }
     for (int part = 0; part < m->n_parts; part++) {
       const laci_byte_move_part *p = &m->parts[part];
-      move_part(m, p, x[p->x] + image_block * p->in.n_floats, channel, n, to);
+      move_channels_of_part(m, p, x[p->x] + image_block * p->in.n_floats, channel, n, to);
     }
     at += n;
   }

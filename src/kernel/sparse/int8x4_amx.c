@@ -71,8 +71,8 @@ static void multiply_half_block(const block *b, const int32_t *bias) {
 /* ---- Parts of a product ---- */
 
 /* Converts the sums of one tile, [row][16], to results. */
-static void finish_sums(const laci_sparse_operands *o, int64_t row_stride, const rounding *r,
-                        const laci_sparse_part *one, int32_t *sums) {
+static void finish_sums_of_tile(const laci_sparse_operands *o, int64_t row_stride,
+                                const rounding *r, const laci_sparse_part *one, int32_t *sums) {
   if (can_store_bytes(o, r)) store_bytes(o, row_stride, r, one, sums);
   else laci_sparse_finish_avx512(o, row_stride, LACI_SPARSE_S8, one, (float *)(void *)sums);
 }
@@ -99,14 +99,15 @@ typedef struct part_work {
   rounding rounding;
 } part_work;
 
-static const float *find_tile(const part_work *p, const laci_sparse_part *part, int64_t tile) {
+static const float *address_of_tile(const part_work *p, const laci_sparse_part *part,
+                                    int64_t tile) {
   const int64_t floats = p->w->n_deep * LACI_AMX_BYTES / (int64_t)sizeof(float);
   if (p->copy) return p->copy + (tile - part->tile_first) * floats;
   return p->o->x + part->tiles[tile].in;
 }
 
 /* Sets [32][16] sums to the biases of a part's rows. */
-static void spread_biases(const part_work *p, const laci_sparse_part *part, int32_t *bias) {
+static void set_sums_to_biases(const part_work *p, const laci_sparse_part *part, int32_t *bias) {
   const int64_t n_rows = part->row_last - part->row_first;
   for (int64_t row = 0; row < BLOCK_ROWS; row++) {
     const int32_t of_row = row < n_rows ? p->o->quantized->bias[part->row_first + row] : 0;
@@ -137,7 +138,7 @@ static void finish_block(const part_work *p, const laci_sparse_part *rows, store
   for (int64_t at = 0; at < s->n_tiles; at++) {
     const int64_t tile = s->tile + at;
     const laci_sparse_part one = {rows->tiles, tile, tile + 1, rows->row_first, rows->row_last};
-    finish_sums(p->o, p->w->row_stride, &p->rounding, &one, s->sums[at]);
+    finish_sums_of_tile(p->o, p->w->row_stride, &p->rounding, &one, s->sums[at]);
   }
 }
 
@@ -152,12 +153,12 @@ static void multiply_rows(const part_work *p, const laci_sparse_part *part, cons
              .register_at = p->register_at,
              .stride = stride * (int64_t)sizeof(float),
              .n_deep = p->w->n_deep};
-  spread_biases(p, part, bias);
+  set_sums_to_biases(p, part, bias);
   s.n_tiles = 0;
   for (int64_t tile = part->tile_first; tile < part->tile_last; tile += BLOCK_TILES) {
     const int64_t left = part->tile_last - tile, n = left < BLOCK_TILES ? left : BLOCK_TILES;
-    b.x[0] = find_tile(p, part, tile);
-    b.x[1] = find_tile(p, part, tile + n - 1);
+    b.x[0] = address_of_tile(p, part, tile);
+    b.x[1] = address_of_tile(p, part, tile + n - 1);
     if (whole) multiply_block(&b, bias);
     else multiply_half_block(&b, bias);
     finish_block(p, part, &s);

@@ -22,8 +22,8 @@ static void read_integers_of_row(const laci_integer_matrix *s, int64_t k, int64_
   const float *w = s->w + k * s->k_stride + first * s->column_stride;
   const int64_t n = s->columns - first < COLUMNS ? s->columns - first : COLUMNS;
   for (int64_t c = 0; c < COLUMNS; c++) integers[c] = c < n ? w[c * s->column_stride] : 0;
-  for (int64_t c = 0; c < n && s->unit; c++)
-    integers[c] = rintf(integers[c] / s->unit[s->n_units == 1 ? 0 : first + c]);
+  for (int64_t c = 0; c < n && s->w_scale; c++)
+    integers[c] = rintf(integers[c] / s->w_scale[s->n_w_scales == 1 ? 0 : first + c]);
 }
 
 /** Writes the offset of each column: 0 where its integers are signed bytes. */
@@ -70,7 +70,7 @@ static float element_or_one(const float *list, int64_t n, int64_t at) {
 
 static void fill_scales(const laci_integer_matrix *s, float *scale, float *bias) {
   for (int64_t column = 0; column < s->columns; column++) {
-    scale[column] = element_or_one(s->unit, s->n_units, column) *
+    scale[column] = element_or_one(s->w_scale, s->n_w_scales, column) *
                     element_or_one(s->scale, s->n_scales, column) *
                     element_or_one(s->factor, s->columns, column);
     bias[column] = s->shift ? s->shift[column] : 0;

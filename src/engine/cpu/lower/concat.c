@@ -22,22 +22,22 @@ enum { CHUNKS = 8 };
 /* ---- Runs of bytes ---- */
 
 /** A Concat as copies of bytes: an image of the result is one run of bytes of each part. */
-typedef struct runs {
+typedef struct concat_parts {
   int n; /* number of parts */
   int64_t n_images;
   size_t image;           /* bytes of one image of the result */
   size_t *bytes, *offset; /* [n] bytes: size of one image of each part; offset: where it begins in
                              the image of the result */
-} runs;
+} concat_parts;
 
 typedef struct work {
   const laci_net *net;
   const laci_net_step *step;
 } work;
 
-static void copy_contiguous_runs(int64_t begin, int64_t end, void *context) {
+static void copy_contiguous_parts(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  const runs *r = w->step->context;
+  const concat_parts *r = w->step->context;
   char *to = laci_net_tensor_data(w->net, w->step->tensors[r->n]);
   for (int64_t at = begin; at < end; at++) {
     int64_t chunk = at % CHUNKS, part = at / CHUNKS % r->n, image = at / CHUNKS / r->n;
@@ -50,10 +50,10 @@ static void copy_contiguous_runs(int64_t begin, int64_t end, void *context) {
 }
 
 static lac_status run_concat_by_copying(laci_net *net, laci_net_step *step, lac_error *err) {
-  const runs *r = step->context;
+  const concat_parts *r = step->context;
   work w = {.net = net, .step = step};
   (void)err;
-  laci_pool_for(net->pool, r->n_images * r->n * CHUNKS, CHUNKS, copy_contiguous_runs, &w);
+  laci_pool_for(net->pool, r->n_images * r->n * CHUNKS, CHUNKS, copy_contiguous_parts, &w);
   return LAC_OK;
 }
 
@@ -247,12 +247,12 @@ static void add_copy_step(laci_net *net, const laci_fused *fused, const int *par
                           const join_plan *j) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int n = node->n_inputs - j->there;
-  runs *r = laci_plan_alloc(&net->plan, 1, sizeof *r);
+  concat_parts *r = laci_plan_alloc(&net->plan, 1, sizeof *r);
   int *tensors = laci_plan_alloc(&net->plan, (size_t)n + 1, sizeof *tensors);
   int to = make_result_tensor(net, fused->node, j);
   if (net->plan.status) return;
   const laci_shape *y = &net->tensors[to].shape;
-  *r = (runs){.n = n, .n_images = y->dims[0]};
+  *r = (concat_parts){.n = n, .n_images = y->dims[0]};
   r->image = laci_layout_bytes(net->tensors[to].md) / (size_t)y->dims[0];
   r->bytes = laci_plan_alloc(&net->plan, (size_t)n, sizeof *r->bytes);
   r->offset = laci_plan_alloc(&net->plan, (size_t)n, sizeof *r->offset);

@@ -109,9 +109,9 @@ static int store_packed_matrix(laci_net *net, const laci_fused *fused, laci_byte
                                       .w = laci_plan_constant_floats(&net->plan, p->weight),
                                       .k_stride = p->columns,
                                       .column_stride = 1,
-                                      .unit = read_constant_or_none(net, p->unit),
+                                      .w_scale = read_constant_or_none(net, p->weight_scale),
                                       .scale = read_constant_or_none(net, p->scale),
-                                      .n_units = count_elements_or_none(net, p->unit),
+                                      .n_w_scales = count_elements_or_none(net, p->weight_scale),
                                       .n_scales = count_elements_or_none(net, p->scale),
                                       .factor = fused->scale,
                                       .shift = fused->shift};

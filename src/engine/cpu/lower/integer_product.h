@@ -28,11 +28,11 @@ int laci_net_find_dynamic_bytes(laci_net *net, int value);
 /** A constant matrix of integers, as floats, and what its product is multiplied by and added to. */
 typedef struct laci_integer_matrix {
   int64_t depth, columns;
-  const float *w; /* the integers times `unit` */
+  const float *w; /* the integers times `w_scale` */
   int64_t k_stride, column_stride;
-  const float *unit;  /* [n_units] 1 or `columns` of them; NULL: 1 */
-  const float *scale; /* [n_scales] 1 or `columns` of them; NULL: 1 */
-  int64_t n_units, n_scales;
+  const float *w_scale; /* [n_w_scales] 1 or `columns` of them; NULL: 1 */
+  const float *scale;   /* [n_scales] 1 or `columns` of them; NULL: 1 */
+  int64_t n_w_scales, n_scales;
   const float *factor, *shift; /* [columns] multiplies the scale; the bias. NULL: 1; 0 */
 } laci_integer_matrix;
 

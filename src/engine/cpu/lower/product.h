@@ -20,7 +20,7 @@ typedef struct laci_right_operand {
 bool laci_product_has_float_operands(const laci_net *net, const laci_node *node);
 /** Is the node a Gemm or MatMul with a constant matrix on the right (laci_right_operand)? C must be
  * absent, a constant row, or one constant number. */
-laci_lower_supports laci_is_right_operand_product;
+laci_lower_supports laci_is_product_with_constant_matrix;
 laci_right_operand laci_right_operand_read(const laci_net *net, const laci_fused *fused);
 /** Returns the constant matrix as a weight that is multiplied by alpha and by the fused node's
  * scale. */

@@ -27,7 +27,8 @@ bool laci_product_has_float_operands(const laci_net *net, const laci_node *node)
          b->rank >= 2 && b->rank <= 5 && laci_plan_shape(&net->plan, node->outputs[0])->rank >= 1;
 }
 
-bool laci_is_right_operand_product(laci_net *net, const laci_fused *fused, const char **why) {
+bool laci_is_product_with_constant_matrix(laci_net *net, const laci_fused *fused,
+                                          const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "a matrix or a sum that changes";
   if (!laci_product_has_float_operands(net, node)) return false;

@@ -32,14 +32,14 @@ typedef struct list_work {
   char *y;
 } list_work;
 
-static void compute_pair(const list_step *s, const laci_fake_quantized *q, const void *x, int64_t n,
-                         void *y) {
+static void fake_quantize_elements(const list_step *s, const laci_fake_quantized *q, const void *x,
+                                   int64_t n, void *y) {
   (void)s;
   laci_fake_quantize_variant()(q, x, n, y);
 }
 
-static void compute_integers(const list_step *s, const laci_fake_quantized *q, const void *x,
-                             int64_t n, void *y) {
+static void quantize_elements(const list_step *s, const laci_fake_quantized *q, const void *x,
+                              int64_t n, void *y) {
   const float *from = x;
   int64_t *to = y;
   const float zero = s->least - q->low;
@@ -47,8 +47,8 @@ static void compute_integers(const list_step *s, const laci_fake_quantized *q, c
     to[i] = (int64_t)(laci_quantize_clip(rintf(from[i] / q->scale), q->low, q->high) + zero);
 }
 
-static void compute_floats(const list_step *s, const laci_fake_quantized *q, const void *x,
-                           int64_t n, void *y) {
+static void dequantize_elements(const list_step *s, const laci_fake_quantized *q, const void *x,
+                                int64_t n, void *y) {
   const int64_t *from = x;
   float *to = y;
   const float zero = s->least - q->low;
@@ -114,21 +114,21 @@ static void add_step(laci_net *net, const laci_fused *fused, int x, const list_s
 }
 
 static void lower_pair(laci_net *net, const laci_fused *fused) {
-  add_step(
-      net, fused, fused->reads[0],
-      &(list_step){.list = *(const laci_quantize_list *)fused->details, .compute = compute_pair},
-      "QuantizeLinear + DequantizeLinear");
+  add_step(net, fused, fused->reads[0],
+           &(list_step){.list = *(const laci_quantize_list *)fused->details,
+                        .compute = fake_quantize_elements},
+           "QuantizeLinear + DequantizeLinear");
 }
 
 /** Returns the value of integers that the node computes or reads. */
-static int integers_of(const laci_node *node) {
+static int integer_value_of_node(const laci_node *node) {
   return node->op == &laci_op_quantize_linear ? node->outputs[0] : node->inputs[0];
 }
 
-static bool read_lone_node(laci_net *net, const laci_fused *fused, list_step *s) {
+static bool read_unpaired_node(laci_net *net, const laci_fused *fused, list_step *s) {
   laci_cpu_plan *plan = &net->plan;
   const laci_node *node = &plan->graph->nodes[fused->node];
-  const int integers = integers_of(node);
+  const int integers = integer_value_of_node(node);
   const int floats = integers == node->inputs[0] ? node->outputs[0] : node->inputs[0];
   const lac_dtype dtype = plan->values[integers].type.dtype;
   const bool known = dtype == LAC_DTYPE_U8 || dtype == LAC_DTYPE_I8 || dtype == LAC_DTYPE_U16 ||
@@ -138,20 +138,20 @@ static bool read_lone_node(laci_net *net, const laci_fused *fused, list_step *s)
   if (laci_shape_count(laci_plan_shape(plan, floats)) < 1) return false;
   laci_int_get_range(dtype, &least, &most);
   *s = (list_step){.least = (float)least,
-                   .compute = floats == node->inputs[0] ? compute_integers : compute_floats};
+                   .compute = floats == node->inputs[0] ? quantize_elements : dequantize_elements};
   return laci_plan_read_quantize_list(plan, node, dtype, &s->list);
 }
 
-static bool can_lower_lone_node(laci_net *net, const laci_fused *fused, const char **why) {
+static bool can_lower_unpaired_node(laci_net *net, const laci_fused *fused, const char **why) {
   list_step s;
   *why = "other types, or scales that are computed or of blocks";
-  return read_lone_node(net, fused, &s);
+  return read_unpaired_node(net, fused, &s);
 }
 
-static void lower_lone_node(laci_net *net, const laci_fused *fused) {
+static void lower_unpaired_node(laci_net *net, const laci_fused *fused) {
   list_step s;
   const laci_node *node = &net->plan.graph->nodes[fused->node];
-  if (read_lone_node(net, fused, &s)) add_step(net, fused, node->inputs[0], &s, node->op->name);
+  if (read_unpaired_node(net, fused, &s)) add_step(net, fused, node->inputs[0], &s, node->op->name);
 }
 
 const laci_implementation laci_implementations_quantize_list[] = {
@@ -159,6 +159,6 @@ const laci_implementation laci_implementations_quantize_list[] = {
     {.name = NULL},
 };
 const laci_implementation laci_implementations_quantize_node[] = {
-    {"our kernel", LACI_FUSIBLE_NOTHING, can_lower_lone_node, lower_lone_node},
+    {"our kernel", LACI_FUSIBLE_NOTHING, can_lower_unpaired_node, lower_unpaired_node},
     {.name = NULL},
 };

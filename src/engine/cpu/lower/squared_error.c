@@ -25,7 +25,7 @@ typedef struct error_work {
   void *to;
 } error_work;
 
-static void sum_error_range(int64_t begin, int64_t end, void *context) {
+static void sum_errors_of_parts(int64_t begin, int64_t end, void *context) {
   const error_work *w = context;
   const error_step *s = w->s;
   for (int64_t part = begin; part < end; part++) {
@@ -42,7 +42,7 @@ static double sum_all_errors(laci_net *net, error_work *w, double *scale) {
   const error_step *s = w->s;
   const int64_t n_parts = (s->n + GRAIN - 1) / GRAIN;
   double error = 0, energy = 0;
-  laci_pool_for(net->pool, n_parts, 1, sum_error_range, w);
+  laci_pool_for(net->pool, n_parts, 1, sum_errors_of_parts, w);
   for (int64_t part = 0; part < n_parts; part++) {
     error += s->parts[part][0];
     energy += s->parts[part][1];
@@ -62,7 +62,7 @@ static lac_status run_squared_error(laci_net *net, laci_net_step *step, lac_erro
   return LAC_OK;
 }
 
-static void error_gradient_range(int64_t begin, int64_t end, void *context) {
+static void compute_gradient_in_range(int64_t begin, int64_t end, void *context) {
   const error_work *w = context;
   const laci_squared_error *kernel = w->s->kernel;
   if (w->s->bf16)
@@ -85,7 +85,7 @@ static lac_status run_squared_error_gradient(laci_net *net, laci_net_step *step,
   if (s->relative) (void)sum_all_errors(net, &w, &scale);
   w.slope =
       (float)(2 * scale * (double)*(const float *)laci_net_tensor_data(net, step->tensors[2]));
-  laci_pool_for(net->pool, s->n, GRAIN, error_gradient_range, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, compute_gradient_in_range, &w);
   return LAC_OK;
 }
 

@@ -60,11 +60,11 @@ typedef struct laci_native_moved_part {
 typedef struct laci_native_move {
   int result; /* value of the node that the layer computes: one of its outputs */
   int n_sources, n_parts;
-  const int *values;                   /* [n_sources] the values from which bytes are moved */
-  const laci_fake_quantized **units;   /* [n_sources] their quantization */
-  const laci_native_moved_part *parts; /* [n_parts] */
-  uint8_t fill;                        /* the byte where there is no part */
-  bool is_filled;                      /* all bytes belong to parts */
+  const int *values;                     /* [n_sources] the values from which bytes are moved */
+  const laci_fake_quantized **quantized; /* [n_sources] their scales and bounds */
+  const laci_native_moved_part *parts;   /* [n_parts] */
+  uint8_t fill;                          /* the byte where there is no part */
+  bool is_filled;                        /* all bytes belong to parts */
   bool moves_pixels; /* rows or columns change, which layouts in PC16P do not allow */
   bool is_view;      /* for floats, nothing would be moved */
 } laci_native_move;

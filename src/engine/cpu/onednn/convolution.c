@@ -70,7 +70,7 @@ int laci_conv_bias(laci_net *net, const laci_fused *fused) {
 /* ---- How a convolution is computed ---- */
 
 /** Exchanges height and width if the convolution is one pixel wide: that is quicker. */
-static void exchange_height_and_width(laci_conv *c) {
+static void exchange_axes_if_one_pixel_wide(laci_conv *c) {
   c->upright = laci_conv_is_one_pixel_wide(&c->x, &c->y, &c->window);
   if (!c->upright) return;
   laci_conv_exchange_shape_axes(&c->x);
@@ -94,7 +94,7 @@ static void describe_node_conv(const laci_net *net, const laci_fused *fused, lac
 /** Describes the node's convolution in the shapes in which it is computed. */
 static void describe_conv_for_kernel(const laci_net *net, const laci_fused *fused, laci_conv *c) {
   describe_node_conv(net, fused, c);
-  exchange_height_and_width(c);
+  exchange_axes_if_one_pixel_wide(c);
 }
 
 /** Makes a layout in blocks of 16 channels, or one that the primitive chooses if 16 does not divide
@@ -414,7 +414,7 @@ int laci_conv_add_steps(laci_net *net, const laci_fused *whole, const laci_conv 
   laci_conv c = *conv;
   int sum, to = -1;
   c.has_bias = operands->bias >= 0;
-  exchange_height_and_width(&c);
+  exchange_axes_if_one_pixel_wide(&c);
   laci_primitive *pd = choose_conv_primitive_and_posts(net, &c, &fused, &sum);
   if (pd) to = add_conv_step(net, &fused, pd, &c, operands, sum);
   add_post_steps(net, whole, fused.n_posts, to);

@@ -60,7 +60,7 @@ static bool is_along_columns(const laci_cpu_plan *plan, int value, int64_t colum
 
 /** Returns the value of the scales with which a DequantizeLinear converted constant integers to
  * `value`; -1: no DequantizeLinear computes it. */
-static int find_weight_unit(laci_cpu_plan *plan, int value, int64_t columns) {
+static int find_weight_scale(laci_cpu_plan *plan, int value, int64_t columns) {
   const laci_node *node = find_node_of_value(plan, value);
   if (!node || node->op != &laci_op_dequantize_linear) return -1;
   if (!is_constant_of_bytes(plan, node->inputs[0])) return -1;
@@ -106,8 +106,8 @@ static bool is_product_of_integers(laci_cpu_plan *plan, const laci_node *node,
   p->depth = w->dims[0];
   p->columns = w->dims[1];
   p->rows = laci_shape_count(laci_plan_shape(plan, p->x)) / p->depth;
-  p->unit = find_weight_unit(plan, p->weight, p->columns);
-  return p->unit >= 0 || holds_integers(plan, p->weight);
+  p->weight_scale = find_weight_scale(plan, p->weight, p->columns);
+  return p->weight_scale >= 0 || holds_integers(plan, p->weight);
 }
 
 /** Finds the product of integers that computes the value, directly or before an Identity; false:

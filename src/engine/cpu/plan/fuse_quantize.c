@@ -149,7 +149,7 @@ bool laci_find_quantize_pair(laci_cpu_plan *plan, int dequantize, laci_match *ma
   if (!read_pair(plan, dequantize, match, &q)) return false;
   const laci_node *quantize = &plan->graph->nodes[match->nodes[0]];
   const laci_fake_quantized *have = laci_plan_quantization_of(plan, quantize->inputs[0]);
-  const bool again = have && laci_plan_has_same_units(have, &q) && is_idempotent(&q);
+  const bool again = have && laci_plan_has_same_scale_and_bounds(have, &q) && is_idempotent(&q);
   laci_fake_quantized *details = again ? NULL : laci_plan_alloc(plan, 1, sizeof *details);
   if (!again && !details) return false;
   if (details) *details = q;

@@ -74,7 +74,7 @@ static int read_axis(const laci_node *node, int rank) {
 }
 
 /** Returns a list for n indices, from `start` on and `step` apart; NULL: no memory. */
-static int32_t *make_list(laci_cpu_plan *plan, int64_t n, int64_t start, int64_t step) {
+static int32_t *make_index_list(laci_cpu_plan *plan, int64_t n, int64_t start, int64_t step) {
   int32_t *list = laci_plan_alloc(plan, (size_t)n, sizeof *list);
   for (int64_t at = 0; at < n && list; at++) list[at] = (int32_t)(start + at * step);
   return list;
@@ -86,14 +86,14 @@ static bool add_part(laci_cpu_plan *plan, laci_moves *moves, int value, const la
   laci_moved_part *part = &moves->parts[moves->n_parts++];
   part->value = value;
   for (int axis = 0; axis < y->rank; axis++) {
-    part->at[axis] = make_list(plan, y->dims[axis], 0, 1);
+    part->at[axis] = make_index_list(plan, y->dims[axis], 0, 1);
     if (!part->at[axis]) return false;
   }
   return true;
 }
 
 /** Replaces the list of the last part along an axis; false: there is none. */
-static bool set_list(laci_moves *moves, int axis, const int32_t *list) {
+static bool set_indices_of_axis(laci_moves *moves, int axis, const int32_t *list) {
   moves->parts[moves->n_parts - 1].at[axis] = list;
   return list != NULL;
 }
@@ -115,11 +115,12 @@ static bool find_concat(const moved_result *r, laci_moves *moves) {
   for (int at = 0; at < r->node->n_inputs; at++) {
     const int value = r->node->inputs[at];
     const int64_t n = laci_plan_shape(r->plan, value)->dims[axis];
-    int32_t *list = make_list(r->plan, r->y->dims[axis], -first, 1);
+    int32_t *list = make_index_list(r->plan, r->y->dims[axis], -first, 1);
     for (int64_t o = 0; list && o < r->y->dims[axis]; o++) {
       if (list[o] < 0 || list[o] >= n) list[o] = -1;
     }
-    if (!add_part(r->plan, moves, value, r->y) || !set_list(moves, axis, list)) return false;
+    if (!add_part(r->plan, moves, value, r->y) || !set_indices_of_axis(moves, axis, list))
+      return false;
     first += n;
   }
   return true;
@@ -132,7 +133,8 @@ static bool find_slice(const moved_result *r, laci_moves *moves) {
   moves->is_view = !start.strided;
   for (int axis = 0; axis < r->y->rank; axis++) {
     const int64_t first = start.starts[axis], step = start.steps[axis];
-    if (!set_list(moves, axis, make_list(r->plan, r->y->dims[axis], first, step))) return false;
+    if (!set_indices_of_axis(moves, axis, make_index_list(r->plan, r->y->dims[axis], first, step)))
+      return false;
   }
   return true;
 }
@@ -147,7 +149,7 @@ static bool find_split(const moved_result *r, laci_moves *moves) {
   }
   moves->is_view = true;
   return add_part(r->plan, moves, r->node->inputs[0], r->y) &&
-         set_list(moves, axis, make_list(r->plan, r->y->dims[axis], first, 1));
+         set_indices_of_axis(moves, axis, make_index_list(r->plan, r->y->dims[axis], first, 1));
 }
 
 /** A Gather by a constant list of indices. */
@@ -155,7 +157,7 @@ static bool find_gather(const moved_result *r, laci_moves *moves) {
   const int axis = read_axis(r->node, r->x->rank), indices = r->node->inputs[1];
   if (axis < 0 || laci_plan_shape(r->plan, indices)->rank != 1) return false;
   laci_buf *list = laci_plan_copy_constant(r->plan, indices);
-  int32_t *at = make_list(r->plan, r->y->dims[axis], 0, 0);
+  int32_t *at = make_index_list(r->plan, r->y->dims[axis], 0, 0);
   bool fits = list && list->i && at && list->count == r->y->dims[axis];
   for (int64_t o = 0; fits && o < list->count; o++) {
     const int64_t index = list->i[o] < 0 ? list->i[o] + r->x->dims[axis] : list->i[o];
@@ -163,15 +165,16 @@ static bool find_gather(const moved_result *r, laci_moves *moves) {
     at[o] = (int32_t)index;
   }
   laci_buf_destroy(list);
-  return fits && add_part(r->plan, moves, r->node->inputs[0], r->y) && set_list(moves, axis, at);
+  return fits && add_part(r->plan, moves, r->node->inputs[0], r->y) &&
+         set_indices_of_axis(moves, axis, at);
 }
 
 static bool find_tile(const moved_result *r, laci_moves *moves) {
   if (!add_part(r->plan, moves, r->node->inputs[0], r->y)) return false;
   for (int axis = 0; axis < r->y->rank; axis++) {
-    int32_t *list = make_list(r->plan, r->y->dims[axis], 0, 1);
+    int32_t *list = make_index_list(r->plan, r->y->dims[axis], 0, 1);
     for (int64_t o = 0; list && o < r->y->dims[axis]; o++) list[o] %= (int32_t)r->x->dims[axis];
-    if (!set_list(moves, axis, list)) return false;
+    if (!set_indices_of_axis(moves, axis, list)) return false;
   }
   return true;
 }
@@ -192,12 +195,12 @@ static bool find_pad(const moved_result *r, laci_moves *moves) {
     pad.before = pads.before[axis];
     pad.after = pads.after[axis];
     pad.size = r->x->dims[axis];
-    int32_t *list = make_list(r->plan, r->y->dims[axis], 0, 1);
+    int32_t *list = make_index_list(r->plan, r->y->dims[axis], 0, 1);
     for (int64_t o = 0; list && o < r->y->dims[axis]; o++) {
       list[o] = (int32_t)laci_pad_source_position(&pad, o);
       moves->is_padded = moves->is_padded || list[o] < 0;
     }
-    if (!set_list(moves, axis, list)) return false;
+    if (!set_indices_of_axis(moves, axis, list)) return false;
   }
   return true;
 }
@@ -216,12 +219,13 @@ static bool read_operands(const moved_result *r, laci_buf *operands[LACI_MAX_RAN
 
 /** Returns the elements that an axis of a Resize to the nearest one has; NULL: it computes sums, or
  * numbers that are no elements. */
-static const int32_t *list_nearest(const moved_result *r, const laci_resampled *of, int axis) {
+static const int32_t *list_nearest_elements(const moved_result *r, const laci_resampled *of,
+                                            int axis) {
   laci_resample_taps taps;
   lac_error err = {0};
   const int64_t n = r->y->dims[axis], last = r->x->dims[axis] - 1;
   if (laci_resample_find_taps(of, axis, &taps, &err)) return NULL;
-  int32_t *list = make_list(r->plan, n, 0, 1);
+  int32_t *list = make_index_list(r->plan, n, 0, 1);
   bool fits = list && (taps.n_out == 0 ? n == last + 1 : taps.width == 1);
   for (int64_t o = 0; fits && o < taps.n_out; o++) {
     const int64_t at = taps.first[o];
@@ -238,7 +242,7 @@ static bool find_resize(const moved_result *r, laci_moves *moves) {
   bool fits = strcmp(laci_node_text(r->node, "mode", "nearest"), "nearest") == 0 &&
               read_operands(r, operands) && add_part(r->plan, moves, r->node->inputs[0], r->y);
   for (int axis = 0; axis < r->y->rank && fits; axis++)
-    fits = set_list(moves, axis, list_nearest(r, &of, axis));
+    fits = set_indices_of_axis(moves, axis, list_nearest_elements(r, &of, axis));
   for (int at = 0; at < LACI_MAX_RANK; at++) laci_buf_destroy(operands[at]);
   return fits;
 }
@@ -253,13 +257,13 @@ static bool set_depth_lists(const moved_result *r, laci_moves *moves, int64_t b,
   const bool crd = strcmp(laci_node_text(r->node, "mode", "DCR"), "CRD") == 0;
   const int64_t n = r->y->dims[1], places[] = {place / b, place % b};
   int32_t *channels =
-      crd ? make_list(r->plan, n, place, b * b) : make_list(r->plan, n, place * n, 1);
-  if (!set_list(moves, 1, channels)) return false;
+      crd ? make_index_list(r->plan, n, place, b * b) : make_index_list(r->plan, n, place * n, 1);
+  if (!set_indices_of_axis(moves, 1, channels)) return false;
   for (int axis = 2; axis < RANK; axis++) {
-    int32_t *list = make_list(r->plan, r->y->dims[axis], 0, 1);
+    int32_t *list = make_index_list(r->plan, r->y->dims[axis], 0, 1);
     for (int64_t o = 0; list && o < r->y->dims[axis]; o++)
       list[o] = o % b == places[axis - 2] ? (int32_t)(o / b) : -1;
-    if (!set_list(moves, axis, list)) return false;
+    if (!set_indices_of_axis(moves, axis, list)) return false;
   }
   return true;
 }
@@ -268,15 +272,15 @@ static bool set_depth_lists(const moved_result *r, laci_moves *moves, int64_t b,
 static bool set_space_lists(const moved_result *r, laci_moves *moves, int64_t b, int64_t place) {
   const bool crd = strcmp(laci_node_text(r->node, "mode", "DCR"), "CRD") == 0;
   const int64_t n = r->x->dims[1], places[] = {place / b, place % b};
-  int32_t *channels = make_list(r->plan, r->y->dims[1], 0, 1);
+  int32_t *channels = make_index_list(r->plan, r->y->dims[1], 0, 1);
   for (int64_t o = 0; channels && o < r->y->dims[1]; o++) {
     const int64_t its = crd ? o % (b * b) : o / n;
     channels[o] = its == place ? (int32_t)(crd ? o / (b * b) : o % n) : -1;
   }
-  if (!set_list(moves, 1, channels)) return false;
+  if (!set_indices_of_axis(moves, 1, channels)) return false;
   for (int axis = 2; axis < RANK; axis++) {
-    int32_t *list = make_list(r->plan, r->y->dims[axis], places[axis - 2], b);
-    if (!set_list(moves, axis, list)) return false;
+    int32_t *list = make_index_list(r->plan, r->y->dims[axis], places[axis - 2], b);
+    if (!set_indices_of_axis(moves, axis, list)) return false;
   }
   return true;
 }

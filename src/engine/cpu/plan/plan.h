@@ -166,13 +166,14 @@ typedef struct laci_layer_norm_pattern {
 /** A product of integers that are found in each run (DynamicSteps) with a constant matrix of
  * integers, as floats: y = sum over k of x[row][k] * w[k][column] times the scales. */
 typedef struct laci_integer_product {
-  int node;                     /* index of the node of the product */
-  int x, x_scale;               /* values of the integers, and of their scale */
-  int weight;                   /* the constant matrix */
-  int unit;                     /* constant: the matrix divided by it is integers; -1: the matrix is
+  int node;         /* index of the node of the product */
+  int x, x_scale;   /* values of the integers, and of their scale */
+  int weight;       /* the constant matrix */
+  int weight_scale; /* constant: the matrix divided by it is integers; -1: the matrix is
                                    integers */
-  int scale;                    /* constant that the scale of x is multiplied by; -1: none */
-  int64_t rows, depth, columns; /* unit and scale have one element, or one for each column */
+  int scale;        /* constant that the scale of x is multiplied by; -1: none */
+  int64_t rows, depth,
+      columns; /* weight_scale and scale have one element, or one for each column */
 } laci_integer_product;
 
 /** What an implementation can fuse with its own node. */

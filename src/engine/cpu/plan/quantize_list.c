@@ -57,7 +57,7 @@ bool laci_plan_read_quantize_list(laci_cpu_plan *plan, const laci_node *node, la
 static bool has_same_lists(const laci_quantize_list *a, const laci_quantize_list *b) {
   bool same = a->n == b->n && a->inner == b->inner;
   for (int64_t k = 0; k < a->n && same; k++)
-    same = laci_plan_has_same_units(&a->each[k], &b->each[k]);
+    same = laci_plan_has_same_scale_and_bounds(&a->each[k], &b->each[k]);
   return same;
 }
 

@@ -58,7 +58,7 @@ static const laci_fake_quantized *find_common_quantization(const laci_cpu_plan *
   const laci_fake_quantized *first = find_quantization_of_value(plan, concat->inputs[0], depth);
   for (int at = 1; at < concat->n_inputs && first; at++) {
     const laci_fake_quantized *other = find_quantization_of_value(plan, concat->inputs[at], depth);
-    if (!other || !laci_plan_has_same_units(first, other)) first = NULL;
+    if (!other || !laci_plan_has_same_scale_and_bounds(first, other)) first = NULL;
   }
   return first;
 }

@@ -44,8 +44,8 @@ bool laci_plan_read_quantize_list(laci_cpu_plan *plan, const laci_node *node, la
                                   laci_quantize_list *list);
 
 /** Do both quantizations have the same scale and bounds, so that equal bytes mean equal numbers? */
-static inline bool laci_plan_has_same_units(const laci_fake_quantized *a,
-                                            const laci_fake_quantized *b) {
+static inline bool laci_plan_has_same_scale_and_bounds(const laci_fake_quantized *a,
+                                                       const laci_fake_quantized *b) {
   return a->scale == b->scale && a->low == b->low && a->high == b->high;
 }
 

@@ -202,9 +202,9 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
   const laci_shape *y = laci_port_shape(c, LACI_OUT(Y));
   widths w;
   c->why = "tokens and heads of Attention stand in an order";
-  if (!x || !weight || !y || !laci_can_map_axis(c, W, 1) ||
+  if (!x || !weight || !y || !laci_is_axis_mappable(c, W, 1) ||
       !read_channel_counts(node, weight->dims[1], &w) ||
-      (laci_has_input(node, BIAS) && !laci_can_map_axis(c, BIAS, 0)))
+      (laci_has_input(node, BIAS) && !laci_is_axis_mappable(c, BIAS, 0)))
     return laci_coupling_status(c);
   bool cached = laci_has_input(node, PAST) || laci_has_output(node, PRESENT);
   int in = laci_coupling_new_label(c), n_places = laci_has_input(node, BIAS) ? 4 : 2;

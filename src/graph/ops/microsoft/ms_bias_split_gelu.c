@@ -42,8 +42,8 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
                                         laci_coupling *c) {
   (void)graph, (void)node;
   const laci_shape *x = laci_port_shape(c, 0), *y = laci_port_shape(c, LACI_OUT(0));
-  if (!x || !y || !laci_port_shape(c, 1) || !laci_can_map_axis(c, 0, x->rank - 1) ||
-      !laci_can_map_axis(c, 1, 0))
+  if (!x || !y || !laci_port_shape(c, 1) || !laci_is_axis_mappable(c, 0, x->rank - 1) ||
+      !laci_is_axis_mappable(c, 1, 0))
     return laci_coupling_status(c);
   int last = x->rank - 1;
   int64_t n = y->dims[last];

@@ -307,8 +307,8 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
                ? "every pair of channels of queries and keys is rotated by its own angle"
                : "tokens and heads of GroupQueryAttention stand in an order";
   if (!q || !laci_port_shape(c, LACI_OUT(Y)) || !read_head_sizes(node, q, k, &h) ||
-      !laci_can_map_axis(c, Q, 2) ||
-      (!h.packed && (!laci_can_map_axis(c, K, 2) || !laci_can_map_axis(c, V, 2))))
+      !laci_is_axis_mappable(c, Q, 2) ||
+      (!h.packed && (!laci_is_axis_mappable(c, K, 2) || !laci_is_axis_mappable(c, V, 2))))
     return laci_coupling_status(c);
   int64_t copies = h.q / h.kv;
   const laci_channels places[] = {{Q, 2, 0}, {h.packed ? Q : K, 2, h.packed ? h.q * h.size : 0}};

@@ -240,8 +240,8 @@ static lac_status couple_channel_orders(const laci_graph *graph, const laci_node
     couple_head_channels(c, V, LACI_OUT(Y), o.heads);
     return laci_coupling_status(c);
   }
-  bool mapped = laci_can_map_axis(c, BIAS, 0);
-  for (int port = Q; port <= V; port++) mapped &= laci_can_map_axis(c, port, 2);
+  bool mapped = laci_is_axis_mappable(c, BIAS, 0);
+  for (int port = Q; port <= V; port++) mapped &= laci_is_axis_mappable(c, port, 2);
   if (!mapped) return laci_coupling_status(c);
   int64_t width = o.heads * o.size;
   const laci_channels places[] = {{Q, 2, 0}, {K, 2, 0}, {BIAS, 0, 0}, {BIAS, 0, width}};

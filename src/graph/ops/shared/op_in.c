@@ -233,7 +233,7 @@ lac_status laci_infer_broadcast_bool(laci_infer *infer) {
   return st;
 }
 
-bool laci_can_map_axis(const laci_coupling *c, int port, int axis) {
+bool laci_is_axis_mappable(const laci_coupling *c, int port, int axis) {
   const laci_shape *shape = laci_port_shape(c, port);
   if (!shape || axis < 0 || axis >= shape->rank) return false;
   return shape->dims[axis] >= 0 && shape->dims[axis] <= LACI_MAP_LIMIT;

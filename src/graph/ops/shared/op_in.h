@@ -180,7 +180,7 @@ enum { LACI_MAP_LIMIT = 1 << 26 };
 
 /** Is the size of the axis known, and at most LACI_MAP_LIMIT? Maps have an int32 for each
  * position. */
-bool laci_can_map_axis(const laci_coupling *c, int port, int axis);
+bool laci_is_axis_mappable(const laci_coupling *c, int port, int axis);
 /** Makes each axis of in_port share its channel order with the same axis of out_port (coupling.h),
  * except `axis`. Both have the same rank. */
 void laci_couple_other_axes(laci_coupling *c, int in_port, int out_port, int axis);

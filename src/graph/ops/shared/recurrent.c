@@ -426,7 +426,8 @@ static bool has_known_shapes(const laci_node *node, const laci_coupling *c) {
 lac_status laci_recurrent_couple_orders(const laci_node *node, laci_coupling *c,
                                         const laci_recurrent *op) {
   c->why = "time and directions have an order";
-  if (!has_known_shapes(node, c) || !laci_can_map_axis(c, W, 1) || !laci_can_map_axis(c, R, 2))
+  if (!has_known_shapes(node, c) || !laci_is_axis_mappable(c, W, 1) ||
+      !laci_is_axis_mappable(c, R, 2))
     return laci_coupling_status(c);
   bool batch_first = is_batch_first(node);
   int batch = laci_coupling_new_label(c), inputs = laci_coupling_new_label(c);

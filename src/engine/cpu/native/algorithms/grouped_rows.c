@@ -23,8 +23,8 @@ static lac_status make_grouped_rows_or_csr(laci_net *net, const laci_native_laye
   laci_sparse_convolution *convolution = &kernel->convolution;
   const laci_sparse_product *p = &convolution->product;
   if (!laci_grouped_rows_are_faster(p)) return laci_native_make_csr(net, layer, kernel, err);
-  const int64_t units = laci_grouped_rows_n_vectors(convolution->tiles, convolution->n_tiles);
-  const int64_t rows = laci_native_chunk_rows(net, p->n_rows, laci_grouped_rows_n_strips(units));
+  const int64_t vectors = laci_grouped_rows_n_vectors(convolution->tiles, convolution->n_tiles);
+  const int64_t rows = laci_native_chunk_rows(net, p->n_rows, laci_grouped_rows_n_strips(vectors));
   laci_grouped_rows *grouped = laci_plan_alloc(&net->plan, 1, sizeof *grouped);
   if (!grouped) return LAC_NO_MEMORY;
   const lac_status st = laci_grouped_rows_init(p, convolution->kept.weight, rows, grouped, err);
@@ -49,7 +49,7 @@ static void prepare_grouped_rows_step(laci_net *net, laci_native_layer_step *ste
 typedef struct work {
   const laci_native_kernel *kernel;
   laci_sparse_operands o;
-  int64_t n_units, n_strips;
+  int64_t n_vectors, n_strips;
 } work;
 
 /** Computes the work items [begin, end). Each is one chunk of rows for one strip of tiles; the
@@ -59,8 +59,8 @@ static void multiply_tile_strips(int64_t begin, int64_t end, void *context) {
   const laci_sparse_tile *tiles = w->kernel->convolution.tiles;
   for (int64_t at = begin; at < end; at++) {
     const int64_t chunk = at / w->n_strips, strip = at % w->n_strips;
-    const int64_t first = laci_sparse_strip_begin(w->n_units, w->n_strips, strip);
-    const int64_t last = laci_sparse_strip_begin(w->n_units, w->n_strips, strip + 1);
+    const int64_t first = laci_sparse_strip_begin(w->n_vectors, w->n_strips, strip);
+    const int64_t last = laci_sparse_strip_begin(w->n_vectors, w->n_strips, strip + 1);
     laci_grouped_rows_variant()(w->kernel->grouped, &w->o, chunk, tiles, first, last);
   }
 }
@@ -68,40 +68,40 @@ static void multiply_tile_strips(int64_t begin, int64_t end, void *context) {
 static void run_layer(laci_net *net, const laci_native_layer_step *step) {
   work w = {.kernel = step->state, .o = laci_native_layer_step_operands(net, step)};
   const laci_sparse_convolution *convolution = &w.kernel->convolution;
-  w.n_units = laci_grouped_rows_n_vectors(convolution->tiles, convolution->n_tiles);
-  w.n_strips = laci_grouped_rows_n_strips(w.n_units);
+  w.n_vectors = laci_grouped_rows_n_vectors(convolution->tiles, convolution->n_tiles);
+  w.n_strips = laci_grouped_rows_n_strips(w.n_vectors);
   laci_native_fill_result_border(net, step, w.o.y);
   laci_pool_for(net->pool, w.kernel->grouped->n_chunks * w.n_strips, 1, multiply_tile_strips, &w);
 }
 
 /* ---- The algorithm's record ---- */
 
-/* Returns the number of half tiles (units) that have results. */
+/* Returns the number of half tiles (vectors) that have results. */
 static int64_t count_result_vectors(const laci_native_layer *layer) {
-  enum { UNIT = LACI_SPARSE_LANES / 2 };
+  enum { VECTOR = LACI_SPARSE_LANES / 2 };
   const laci_sparse_window *g = &layer->window;
   const int64_t between = laci_native_is_1x1(g) ? 0 : 1; /* number of zeros between two rows of
                                                             pixels */
   const int64_t pixels = (g->out_h - 1) * (g->out_w + between) + g->out_w;
   if (laci_native_has_image_lanes(layer->n_images)) return 2 * laci_cost_n_tiles(layer, 1);
-  return layer->n_images * laci_ceil_div(pixels, UNIT);
+  return layer->n_images * laci_ceil_div(pixels, VECTOR);
 }
 
 /** Estimates the time of a layer. Each strip has a constant overhead, which matters more with few
- * units (half tiles). */
+ * vectors (half tiles). */
 static double grouped_rows_cost(const laci_net *net, const laci_native_layer *layer) {
-  enum { UNIT = LACI_SPARSE_LANES / 2, FEW = 128 };
+  enum { VECTOR = LACI_SPARSE_LANES / 2, FEW = 128 };
   const laci_sparse_window *g = &layer->window;
   const laci_cost_figures *c = laci_cost_figures_of(net, layer);
   const bool images = laci_native_has_image_lanes(layer->n_images);
-  const double units = (double)count_result_vectors(layer);
+  const double vectors = (double)count_result_vectors(layer);
   const double lost = (double)laci_grouped_rows_n_strips(count_result_vectors(layer)) * c->strip;
   const double share = (laci_native_is_1x1(g) || images ? c->grouped : c->grouped_window) *
                        (g->channels_out / g->groups < FEW ? c->grouped_few : 1);
   const double kept = laci_cost_n_terms(g) * layer->kept; /* number of kept weights in a row */
   const double result = images ? c->grouped_of_images : c->grouped_result;
-  const double each = kept * (units + lost) / share + units * result;
-  return (double)g->channels_out * (UNIT * each + kept * c->grouped_weight);
+  const double each = kept * (vectors + lost) / share + vectors * result;
+  return (double)g->channels_out * (VECTOR * each + kept * c->grouped_weight);
 }
 
 static double bytes_of_weights(const laci_net *net, const laci_native_layer *layer) {

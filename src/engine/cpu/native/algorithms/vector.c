@@ -38,7 +38,7 @@ bool laci_right_operand_has_few_rows(const laci_right_operand *r) {
 }
 
 bool laci_can_lower_product_sparse(laci_net *net, const laci_fused *fused, const char **why) {
-  if (!laci_is_right_operand_product(net, fused, why)) return false;
+  if (!laci_is_product_with_constant_matrix(net, fused, why)) return false;
   const laci_right_operand r = laci_right_operand_read(net, fused);
   *why = "many rows, dense weights, or bf16";
   if (net->plan.bf16) return false;

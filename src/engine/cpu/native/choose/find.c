@@ -39,7 +39,7 @@ static laci_native_reading choose_input_reading(const laci_native_layer *layer) 
 /** Describes a matrix product as a 1x1 convolution; false: the node is no such product. */
 static bool find_product_window(laci_net *net, const laci_fused *fused, laci_native_layer *layer) {
   const char *why;
-  if (!laci_is_right_operand_product(net, fused, &why)) return false;
+  if (!laci_is_product_with_constant_matrix(net, fused, &why)) return false;
   const laci_right_operand r = laci_right_operand_read(net, fused);
   if (r.left_transposed || r.rows < 1 || r.depth < 1 || r.columns < 1) return false;
   layer->rows = true;

@@ -122,7 +122,7 @@ bool laci_native_find_int8_max_pool(laci_net *net, const laci_fused *fused,
   const laci_fake_quantized *y = laci_native_quantized_result(plan, fused->output, &layer->output);
   const laci_fake_quantized *x =
       laci_plan_quantization_of(plan, plan->graph->nodes[fused->node].inputs[0]);
-  if (!y || !x || !laci_plan_has_same_units(x, y)) return false;
+  if (!y || !x || !laci_plan_has_same_scale_and_bounds(x, y)) return false;
   layer->window.values = LACI_SPARSE_S8;
   layer->int8 = laci_plan_alloc(&net->plan, 1, sizeof *layer->int8);
   if (!layer->int8) return false;

@@ -65,8 +65,8 @@ static bool moves_pixels(const laci_native_moved_part *part, const laci_sparse_w
 /* ---- The result ---- */
 
 /** Sets the byte where there is no part. False: it is no byte that represents the constant. */
-static bool set_fill(const laci_moves *moves, const laci_fake_quantized *y, bool is_rounded,
-                     laci_native_move *move) {
+static bool set_fill_byte(const laci_moves *moves, const laci_fake_quantized *y, bool is_rounded,
+                          laci_native_move *move) {
   const float value = (float)moves->constant;
   move->is_filled = !moves->is_padded;
   move->fill = laci_quantize_to_byte(y, value);
@@ -77,17 +77,17 @@ static bool set_fill(const laci_moves *moves, const laci_fake_quantized *y, bool
 
 /** Sets the source of a part, a new one or one that another part has. False: it is not quantized,
  * or is a constant. */
-static bool set_source(const laci_cpu_plan *plan, int value, laci_native_move *move, int *values,
-                       laci_native_moved_part *part) {
+static bool set_source_of_part(const laci_cpu_plan *plan, int value, laci_native_move *move,
+                               int *values, laci_native_moved_part *part) {
   const int canonical = laci_native_canonical_value(plan, value);
   int at = 0;
   while (at < move->n_sources && values[at] != canonical) at++;
   part->source = at;
   if (at < move->n_sources) return true;
   values[at] = canonical;
-  move->units[at] = laci_plan_quantization_of(plan, value);
+  move->quantized[at] = laci_plan_quantization_of(plan, value);
   move->n_sources++;
-  return move->units[at] != NULL;
+  return move->quantized[at] != NULL;
 }
 
 /** Describes the parts and sources; NULL: they are no moves of int8 values between channels, rows
@@ -101,12 +101,12 @@ static laci_native_move *describe_parts(laci_cpu_plan *plan, const laci_moves *m
   if (!move || !parts || !values) return NULL;
   *move = (laci_native_move){.n_parts = moves->n_parts,
                              .values = values,
-                             .units = laci_plan_alloc(plan, n, sizeof *move->units),
+                             .quantized = laci_plan_alloc(plan, n, sizeof *move->quantized),
                              .parts = parts,
                              .is_view = moves->is_view};
-  if (!move->units) return NULL;
+  if (!move->quantized) return NULL;
   for (int at = 0; at < moves->n_parts; at++) {
-    if (!set_source(plan, moves->parts[at].value, move, values, &parts[at])) return NULL;
+    if (!set_source_of_part(plan, moves->parts[at].value, move, values, &parts[at])) return NULL;
     if (!set_part_lists(plan, &moves->parts[at], axes, &parts[at])) return NULL;
   }
   return move;
@@ -140,8 +140,8 @@ static laci_sparse_window make_move_window(const laci_sparse_size *in,
 }
 
 /** Sets whether any part moves rows or columns. */
-static void note_moved_pixels(const laci_net *net, const laci_native_layer *layer,
-                              laci_native_move *move) {
+static void set_moves_pixels(const laci_net *net, const laci_native_layer *layer,
+                             laci_native_move *move) {
   for (int at = 0; at < move->n_parts; at++) {
     const laci_native_moved_part *part = &move->parts[at];
     const laci_shape *x = laci_plan_shape(&net->plan, move->values[part->source]);
@@ -167,11 +167,11 @@ bool laci_native_find_int8_move(laci_net *net, const laci_fused *fused, int port
   laci_native_move *move = describe_parts(plan, &moves, &axes);
   laci_native_int8_data *int8 = laci_plan_alloc(plan, 1, sizeof *int8);
   const bool is_rounded = laci_native_quantization_after(plan, result) != NULL;
-  if (!move || !int8 || !set_fill(&moves, y, is_rounded, move)) return false;
+  if (!move || !int8 || !set_fill_byte(&moves, y, is_rounded, move)) return false;
   const laci_shape *x = laci_plan_shape(plan, move->values[0]);
   const laci_sparse_size in = laci_native_value_size(net, x, axes.rows),
                          out = laci_native_value_size(net, axes.y, axes.rows);
-  *int8 = (laci_native_int8_data){.x = move->units[0], .y = y};
+  *int8 = (laci_native_int8_data){.x = move->quantized[0], .y = y};
   move->result = result;
   *layer = (laci_native_layer){.fused = fused,
                                .kind = LACI_NATIVE_MOVE,
@@ -184,6 +184,6 @@ bool laci_native_find_int8_move(laci_net *net, const laci_fused *fused, int port
                                .output = output,
                                .residual = -1,
                                .kept = 1};
-  note_moved_pixels(net, layer, move);
+  set_moves_pixels(net, layer, move);
   return true;
 }

@@ -33,8 +33,9 @@ static laci_native_layer *find_product(const laci_net *net, const laci_native_la
 
 /** Returns the data of a product whose kernel adds the other operand of a sum. last: the product is
  * the sum's second operand. NULL: no memory, which is recorded in the plan. */
-static laci_native_int8_data *join_data(laci_net *net, const laci_native_int8_data *product,
-                                        const laci_native_int8_data *sum, bool last) {
+static laci_native_int8_data *make_joined_int8_data(laci_net *net,
+                                                    const laci_native_int8_data *product,
+                                                    const laci_native_int8_data *sum, bool last) {
   laci_native_int8_data *joined = laci_plan_alloc(&net->plan, 1, sizeof *joined);
   laci_sparse_middle *middle = laci_plan_alloc(&net->plan, 1, sizeof *middle);
   if (!joined || !middle) return NULL;
@@ -59,9 +60,10 @@ static laci_native_int8_data *join_data(laci_net *net, const laci_native_int8_da
 
 /** Replaces the sum by the product with the sum after it; the product's own entry is no longer
  * chosen. */
-static void join(laci_net *net, laci_native_layer *sum, laci_native_layer *product) {
+static void join_product_and_sum(laci_net *net, laci_native_layer *sum,
+                                 laci_native_layer *product) {
   const bool last = sum->input != product->output;
-  laci_native_int8_data *int8 = join_data(net, product->int8, sum->int8, last);
+  laci_native_int8_data *int8 = make_joined_int8_data(net, product->int8, sum->int8, last);
   if (!int8) return;
   laci_native_layer joined = *product;
   joined.int8 = int8;
@@ -80,6 +82,6 @@ void laci_native_join_sums(laci_net *net) {
     if (!sum->chosen || sum->kind != LACI_NATIVE_SUM || sum->input == sum->residual) continue;
     laci_native_layer *product = find_product(net, sum, sum->input);
     if (!product) product = find_product(net, sum, sum->residual);
-    if (product) join(net, sum, product);
+    if (product) join_product_and_sum(net, sum, product);
   }
 }

@@ -51,7 +51,8 @@ static const uint8_t *make_table(laci_net *net, const laci_fake_quantized *x,
 }
 
 /** Sets the runs of columns of a part; false: no memory. */
-static bool set_runs(laci_net *net, const int32_t *columns, int64_t n, laci_byte_move_part *part) {
+static bool set_column_runs(laci_net *net, const int32_t *columns, int64_t n,
+                            laci_byte_move_part *part) {
   part->n_runs = laci_byte_move_find_runs(columns, n, NULL);
   laci_byte_run *runs = laci_plan_alloc(&net->plan, (size_t)part->n_runs, sizeof *runs);
   if (runs) (void)laci_byte_move_find_runs(columns, n, runs);
@@ -60,14 +61,15 @@ static bool set_runs(laci_net *net, const int32_t *columns, int64_t n, laci_byte
 }
 
 /** Sets the parts as the kernel reads them; false: no memory. */
-static bool set_parts(laci_net *net, const laci_native_layer *layer, laci_byte_move_part *parts) {
+static bool set_kernel_parts(laci_net *net, const laci_native_layer *layer,
+                             laci_byte_move_part *parts) {
   const laci_native_move *move = layer->move;
   for (int at = 0; at < move->n_parts; at++) {
     const laci_native_moved_part *part = &move->parts[at];
     const int value = move->values[part->source];
-    const laci_fake_quantized *x = move->units[part->source], *y = layer->int8->y;
+    const laci_fake_quantized *x = move->quantized[part->source], *y = layer->int8->y;
     const laci_native_layout in = laci_native_layout_of_value(net, value, x);
-    const bool same = laci_plan_has_same_units(x, y);
+    const bool same = laci_plan_has_same_scale_and_bounds(x, y);
     parts[at] = (laci_byte_move_part){
         .x = part->source,
         .in = in.layout,
@@ -76,7 +78,7 @@ static bool set_parts(laci_net *net, const laci_native_layer *layer, laci_byte_m
         .rows = part->rows,
         .table = same ? NULL : make_table(net, x, y)};
     if (!same && !parts[at].table) return false;
-    if (!set_runs(net, part->columns, layer->window.out_w, &parts[at])) return false;
+    if (!set_column_runs(net, part->columns, layer->window.out_w, &parts[at])) return false;
   }
   return true;
 }
@@ -86,7 +88,7 @@ static void prepare_move_step(laci_net *net, laci_native_layer_step *step) {
   const laci_native_move *move = layer->move;
   laci_byte_move_part *parts = laci_plan_alloc(&net->plan, (size_t)move->n_parts, sizeof *parts);
   move_state *s = laci_plan_alloc(&net->plan, 1, sizeof *s);
-  if (!parts || !s || !set_parts(net, layer, parts)) return;
+  if (!parts || !s || !set_kernel_parts(net, layer, parts)) return;
   *s =
       (move_state){.move = {.out = step->out,
                             .channels = layer->window.channels_out,

@@ -129,7 +129,7 @@ static const int *read_sources(laci_net *net, const laci_native_layer *layer, in
   int *tensors = laci_plan_alloc(&net->plan, (size_t)move->n_sources, sizeof *tensors);
   for (int at = 0; at < move->n_sources && tensors; at++) {
     const laci_native_layout in =
-        laci_native_layout_of_value(net, move->values[at], move->units[at]);
+        laci_native_layout_of_value(net, move->values[at], move->quantized[at]);
     tensors[at] = at == 0 ? x : laci_native_read_in_layout(net, move->values[at], &in);
   }
   return tensors;

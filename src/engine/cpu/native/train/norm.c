@@ -177,7 +177,7 @@ static laci_norm_scales scales_of_item(const norm_work *w, const norm_item *item
                             .relu = w->s->relu};
 }
 
-static void normalize_item_range(int64_t begin, int64_t end, void *context) {
+static void normalize_items(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
     const norm_item item = norm_item_of_index(w->s, i, 1);
@@ -197,7 +197,7 @@ static lac_status run_norm(laci_net *net, laci_net_step *step, lac_error *err) {
   }
   compute_scales(&w);
   laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
-  laci_pool_for(net->pool, count_tiles(s), 1, normalize_item_range, &w);
+  laci_pool_for(net->pool, count_tiles(s), 1, normalize_items, &w);
   return LAC_OK;
 }
 
@@ -235,7 +235,7 @@ static void combine_gradient_sums(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void norm_gradient_range(int64_t begin, int64_t end, void *context) {
+static void compute_gradient_of_items(int64_t begin, int64_t end, void *context) {
   const norm_work *w = context;
   for (int64_t i = begin; i < end; i++) {
     const norm_item item = norm_item_of_index(w->s, i, 1);
@@ -255,7 +255,7 @@ static lac_status run_norm_gradient(laci_net *net, laci_net_step *step, lac_erro
   laci_pool_for(net->pool, count_tiles(s) * count_items_per_tile(s), 1, find_tile_sums, &w);
   laci_pool_for(net->pool, count_channels(s), TOTALS_GRAIN, combine_gradient_sums, &w);
   laci_native_fill_border(net, &s->to, &s->size, 0, tensor_data(&w, TO));
-  laci_pool_for(net->pool, count_tiles(s), 1, norm_gradient_range, &w);
+  laci_pool_for(net->pool, count_tiles(s), 1, compute_gradient_of_items, &w);
   return LAC_OK;
 }
 

@@ -23,7 +23,7 @@ typedef struct sum_work {
 
 enum { GRAIN = 1 << 14 }; /* number of floats, or of bf16 pairs, that a thread adds at a time */
 
-static void add_value_range(int64_t begin, int64_t end, void *context) {
+static void add_elements_in_range(int64_t begin, int64_t end, void *context) {
   const sum_work *w = context;
   w->s->kernel->add(w->a + begin, w->b + begin, w->s->relu, end - begin, w->to + begin);
 }
@@ -35,7 +35,7 @@ static lac_status run_sum(laci_net *net, laci_net_step *step, lac_error *err) {
                 .b = laci_net_tensor_data(net, step->tensors[1]),
                 .to = laci_net_tensor_data(net, step->tensors[2])};
   (void)err;
-  laci_pool_for(net->pool, s->n, GRAIN, add_value_range, &w);
+  laci_pool_for(net->pool, s->n, GRAIN, add_elements_in_range, &w);
   return LAC_OK;
 }
 

@@ -2,8 +2,8 @@
  * Parts of outputs whose errors are measured separately, each by its own scale. Numbers of one
  * output may have two scales, as boxes in pixels next to scores below 1. A sum of squares over both
  * would be determined by the boxes alone. Private to src/calibrate. */
-#ifndef LACI_CALIBRATE_PARTS_IN_H
-#define LACI_CALIBRATE_PARTS_IN_H
+#ifndef LACI_CALIBRATE_OUTPUT_PARTS_IN_H
+#define LACI_CALIBRATE_OUTPUT_PARTS_IN_H
 
 #include <stdbool.h>
 #include <stdint.h>

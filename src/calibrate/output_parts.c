@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cuts outputs into parts, so that the numbers of a part have one scale (parts_in.h). */
-#include "calibrate/parts_in.h"
+ * Cuts outputs into parts, so that the numbers of a part have one scale (output_parts_in.h). */
+#include "calibrate/output_parts_in.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -132,7 +132,8 @@ void laci_output_parts_add_errors(const laci_output_parts *parts, const float *c
 }
 
 /* Returns the square of the Hellinger distance between two rows of n probabilities. */
-static double shift_of_row(const float *p, const float *q, int64_t n, bool logarithms) {
+static double squared_hellinger_distance(const float *p, const float *q, int64_t n,
+                                         bool logarithms) {
   double common = 0;
   for (int64_t j = 0; j < n; j++) {
     const double a = (double)p[j], b = (double)q[j];
@@ -145,7 +146,7 @@ double laci_output_parts_sum_shifts(const laci_output_parts *parts, const float 
                                     int64_t begin, int64_t n) {
   double sum = 0;
   for (int64_t at = begin; parts->answers && at < begin + n; at += parts->row)
-    sum += shift_of_row(y[0] + at, y[1] + at, parts->row, parts->logarithms);
+    sum += squared_hellinger_distance(y[0] + at, y[1] + at, parts->row, parts->logarithms);
   return sum;
 }
 
@@ -173,7 +174,7 @@ double laci_worst_part_shift(const laci_output_difference *d) {
   double worst = d->n_parts > 0 ? 0 : d->relative;
   for (int p = 0; p < d->n_parts; p++) {
     const laci_output_part *part = &d->parts[p];
-    const bool answers = part->kind == LACI_PART_ANSWERS && part->sums.s > 0;
+    const bool answers = part->kind == LACI_OUTPUT_PART_ANSWERS && part->sums.s > 0;
     worst = fmax(worst, answers ? part->shift / part->sums.s : laci_error_sums_ratio(&part->sums));
   }
   return worst;
