@@ -102,13 +102,6 @@ static lac_status set_normal_channels(walk *w, int value, int source,
 
 /* ---- Batch normalization ---- */
 
-static const laci_stored *find_stored_floats(const laci_graph *graph, const laci_node *node,
-                                             int port) {
-  if (port >= node->n_inputs || node->inputs[port] < 0) return NULL;
-  const int id = graph->values[node->inputs[port]].stored;
-  return id >= 0 && laci_dtype_is_float(graph->stored[id].dtype) ? &graph->stored[id] : NULL;
-}
-
 static lac_status read_vector(const laci_graph *graph, const laci_stored *from, double *to,
                               lac_error *err) {
   laci_acquired_bytes held;
@@ -126,9 +119,9 @@ bool laci_node_has_statistics(const laci_graph *graph, const laci_node *node) {
     return false;
   for (int out = 1; out < node->n_outputs; out++)
     if (node->outputs[out] >= 0) return false;
-  const laci_stored *first = find_stored_floats(graph, node, 1);
+  const laci_stored *first = laci_node_find_stored_floats(graph, node, 1);
   for (int port = 1; port < N_INPUTS; port++) {
-    const laci_stored *stored = find_stored_floats(graph, node, port);
+    const laci_stored *stored = laci_node_find_stored_floats(graph, node, port);
     if (!stored || stored->shape.rank != 1 || stored->shape.dims[0] < 1 ||
         stored->shape.dims[0] != first->shape.dims[0])
       return false;
@@ -139,14 +132,16 @@ bool laci_node_has_statistics(const laci_graph *graph, const laci_node *node) {
 static lac_status visit_normalization(walk *w, int id, lac_error *err) {
   const laci_node *node = &w->graph->nodes[id];
   const double epsilon = (double)laci_node_float(node, "epsilon", 1e-5F);
-  const int64_t n = find_stored_floats(w->graph, node, 1)->shape.dims[0];
+  const int64_t n = laci_node_find_stored_floats(w->graph, node, 1)->shape.dims[0];
   double *memory = laci_alloc((size_t)n * 3, sizeof *memory);
   if (!memory) return laci_fail_memory(err, "moments of channels");
   double *scale = memory, *stored = memory + 2 * n;
   laci_channel_moments by = {n, memory + n, scale};
-  lac_status st = read_vector(w->graph, find_stored_floats(w->graph, node, 1), scale, err);
-  if (!st) st = read_vector(w->graph, find_stored_floats(w->graph, node, 2), by.mean, err);
-  if (!st) st = read_vector(w->graph, find_stored_floats(w->graph, node, 4), stored, err);
+  lac_status st =
+      read_vector(w->graph, laci_node_find_stored_floats(w->graph, node, 1), scale, err);
+  if (!st)
+    st = read_vector(w->graph, laci_node_find_stored_floats(w->graph, node, 2), by.mean, err);
+  if (!st) st = read_vector(w->graph, laci_node_find_stored_floats(w->graph, node, 4), stored, err);
   for (int64_t c = 0; c < n && !st; c++) {
     const double variance = fmax(stored[c], 0), whole = variance + epsilon;
     by.variance[c] = whole > 0 ? scale[c] * scale[c] * variance / whole : 0;

@@ -6,15 +6,14 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
+#include "graph/op.h"
 #include "tensor/buf.h"
 
+/* Returns the stored floats that are an input of the node, if they are in memory; else NULL. */
 static const laci_stored *find_loaded_floats(const laci_graph *graph, const laci_node *node,
-                                             int input) {
-  if (node->n_inputs <= input || node->inputs[input] < 0) return NULL;
-  const int id = graph->values[node->inputs[input]].stored;
-  return id < 0 || !graph->stored[id].bytes || !laci_dtype_is_float(graph->stored[id].dtype)
-             ? NULL
-             : &graph->stored[id];
+                                             int port) {
+  const laci_stored *stored = laci_node_find_stored_floats(graph, node, port);
+  return stored && stored->bytes ? stored : NULL;
 }
 
 static bool has_statistics(const laci_graph *graph, const laci_node *node) {

@@ -23,13 +23,11 @@ static const double least_scale = 1e-3;
 
 /* ---- Finding the sum ---- */
 
+/* Returns the stored floats that are an input of the node, if n->weights has them; else NULL. */
 static const laci_stored *find_weight_floats(const laci_network *n, const laci_node *node,
                                              int port) {
-  if (port >= node->n_inputs || node->inputs[port] < 0) return NULL;
-  const int id = n->graph.values[node->inputs[port]].stored;
-  return id >= 0 && n->weights[id] && laci_dtype_is_float(n->graph.stored[id].dtype)
-             ? &n->graph.stored[id]
-             : NULL;
+  const laci_stored *stored = laci_node_find_stored_floats(&n->graph, node, port);
+  return stored && n->weights[stored - n->graph.stored] ? stored : NULL;
 }
 
 /* Is the node a batch normalization of the value, by stored statistics? */

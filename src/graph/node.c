@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a node: its attributes, with defaults for absent ones, and which operator it is. */
+ * Reading a node: its attributes, with defaults for absent ones, its stored inputs, and which
+ * operator it is. */
 #include <string.h>
 
 #include "graph/graph.h"
 #include "graph/op.h"
+#include "tensor/buf.h"
 
 const laci_attr *laci_node_attr(const laci_node *node, const char *name) {
   for (int at = 0; at < node->n_attrs; at++) {
@@ -61,6 +63,21 @@ int laci_node_slice_axis(const laci_node *node, const char *name, int k, int ran
 
 laci_control laci_node_control_flow_role(const laci_node *node) {
   return node->op ? node->op->control : LACI_CONTROL_NONE;
+}
+
+const laci_stored *laci_value_find_stored(const laci_graph *graph, int value) {
+  const int stored = value < 0 ? -1 : graph->values[value].stored;
+  return stored < 0 ? NULL : &graph->stored[stored];
+}
+
+const laci_stored *laci_node_find_stored(const laci_graph *graph, const laci_node *node, int port) {
+  return port < node->n_inputs ? laci_value_find_stored(graph, node->inputs[port]) : NULL;
+}
+
+const laci_stored *laci_node_find_stored_floats(const laci_graph *graph, const laci_node *node,
+                                                int port) {
+  const laci_stored *stored = laci_node_find_stored(graph, node, port);
+  return stored && laci_dtype_is_float(stored->dtype) ? stored : NULL;
 }
 
 bool laci_node_is(const laci_node *node, const char *type) {

@@ -203,6 +203,13 @@ bool laci_op_differs_between_versions(const char *type, int version, int other);
 
 laci_control laci_node_control_flow_role(const laci_node *node);
 
+/** Return the stored tensor of a value (-1: an absent input), or of input number `port` of a node.
+ * NULL: there is none; for the last function also if its elements are no floats. */
+const laci_stored *laci_value_find_stored(const laci_graph *graph, int value);
+const laci_stored *laci_node_find_stored(const laci_graph *graph, const laci_node *node, int port);
+const laci_stored *laci_node_find_stored_floats(const laci_graph *graph, const laci_node *node,
+                                                int port);
+
 /** Is the node of that type, in the domain of ONNX, of ONNX Runtime (com.microsoft), or of this
  * library (lacuna, for gradients)? */
 bool laci_node_is(const laci_node *node, const char *type);

@@ -135,11 +135,6 @@ static void write_ellipsis_row(canvas *c) {
   laci_label_add_markup(&c->label, "<TR><TD COLSPAN=\"2\" ALIGN=\"LEFT\">...</TD></TR>");
 }
 
-static const laci_stored *find_stored_input(const laci_graph *graph, int value) {
-  int stored = value >= 0 ? graph->values[value].stored : -1;
-  return stored >= 0 ? &graph->stored[stored] : NULL;
-}
-
 /* Is this stored tensor a parameter of the node, which is a line in its box? Other constants, which
  * are plain operands, have boxes of their own. */
 static bool is_parameter_line(const laci_node *node, const laci_stored *stored) {
@@ -152,10 +147,10 @@ static bool is_parameter_line(const laci_node *node, const laci_stored *stored) 
  * [64]". */
 static void write_parameter_line(canvas *c, const laci_node *node, int first) {
   char line[512], shape[128];
-  const laci_stored *of = find_stored_input(c->graph, node->inputs[first]);
+  const laci_stored *of = laci_node_find_stored(c->graph, node, first);
   size_t used = 0;
   for (int port = first; port < node->n_inputs && used < 300; port++) {
-    const laci_stored *stored = find_stored_input(c->graph, node->inputs[port]);
+    const laci_stored *stored = laci_node_find_stored(c->graph, node, port);
     if (!stored || !is_parameter_line(node, stored) ||
         !laci_shape_equal(&stored->shape, &of->shape))
       continue;
@@ -173,10 +168,10 @@ static void write_parameter_line(canvas *c, const laci_node *node, int first) {
 static void write_parameter_lines(canvas *c, const laci_node *node) {
   int n_lines = 0;
   for (int port = 0; port < node->n_inputs && n_lines <= MAX_LINES; port++) {
-    const laci_stored *stored = find_stored_input(c->graph, node->inputs[port]);
+    const laci_stored *stored = laci_node_find_stored(c->graph, node, port);
     bool shown = !stored || !is_parameter_line(node, stored);
     for (int before = 0; before < port && !shown; before++) {
-      const laci_stored *other = find_stored_input(c->graph, node->inputs[before]);
+      const laci_stored *other = laci_node_find_stored(c->graph, node, before);
       shown = other && is_parameter_line(node, other) &&
               laci_shape_equal(&stored->shape, &other->shape);
     }
@@ -361,7 +356,7 @@ static void write_folded_node_line(canvas *c, const laci_node *node) {
   char line[512];
   size_t used = (size_t)snprintf(line, sizeof line, "%.60s %.300s", node->type, node->name);
   for (int i = 0; i < node->n_inputs && used < 400; i++) {
-    const laci_stored *stored = find_stored_input(c->graph, node->inputs[i]);
+    const laci_stored *stored = laci_node_find_stored(c->graph, node, i);
     int n = stored ? snprintf(line + used, sizeof line - used, ", %.80s",
                               last_part_of_name(stored->name))
                    : 0;
@@ -482,7 +477,7 @@ static void write_compact_shapes(canvas *c, int id) {
   const laci_node *node = &c->graph->nodes[id],
                   *last = &c->graph->nodes[find_last_node_in_box(c, id)];
   for (int i = 0; i < node->n_inputs && !*from; i++) {
-    const laci_stored *stored = find_stored_input(c->graph, node->inputs[i]);
+    const laci_stored *stored = laci_node_find_stored(c->graph, node, i);
     if (stored && is_parameter_line(node, stored))
       laci_shape_text(&stored->shape, from, sizeof from);
   }
@@ -649,7 +644,7 @@ static void draw_edges(canvas *c, int id) {
   for (int i = 0; i < node->n_inputs + node->n_captures; i++) {
     int value = find_read_value(node, i);
     bool captured = i >= node->n_inputs;
-    const laci_stored *stored = find_stored_input(c->graph, value);
+    const laci_stored *stored = laci_value_find_stored(c->graph, value);
     bool folded = stored && !captured && is_parameter_line(node, stored);
     bool is_line =
         folded || find_folded_producer(c, node, i) >= 0 || is_small_constant(c, node, stored);

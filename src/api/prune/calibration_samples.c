@@ -111,12 +111,8 @@ static lac_status make_common_options(const laci_calibration_data *from, laci_sa
   const laci_graph *graph = from->graph;
   const lac_calibration *c = from->options->calibration;
   const bool scaled = laci_synthetic_has_own_scale(c->mean, c->std);
-  *inputs = laci_alloc((size_t)graph->n_inputs, sizeof **inputs);
+  *inputs = laci_list_sample_inputs(graph);
   if (!*inputs) return laci_fail_memory(err, c->data);
-  for (int k = 0; k < graph->n_inputs; k++) {
-    const laci_value *value = &graph->values[graph->inputs[k]];
-    (*inputs)[k] = (laci_sample_input){value->name, value->type};
-  }
   *how = (laci_samples_options){.n = c->samples,
                                 .seed = from->options->seed,
                                 .resize = c->resize,

@@ -18,13 +18,6 @@ static bool is_one_of(const laci_node *node, const char *const *types, size_t n)
   return false;
 }
 
-static const laci_stored *find_stored_input(const laci_graph *graph, const laci_node *node,
-                                            int port) {
-  if (port >= node->n_inputs || node->inputs[port] < 0) return NULL;
-  const int stored = graph->values[node->inputs[port]].stored;
-  return stored < 0 ? NULL : &graph->stored[stored];
-}
-
 /* A use of a value: the node that reads it by this input port. */
 typedef struct value_use {
   const laci_graph *graph;
@@ -69,7 +62,7 @@ static bool scales_elements(const value_use *use) {
   static const char *const steps[] = {"Add", "Div", "Mul", "Sub"};
   const int other = 1 - use->port;
   return is_one_of(use->node, steps, sizeof steps / sizeof *steps) &&
-         find_stored_input(use->graph, use->node, other) != NULL;
+         laci_node_find_stored(use->graph, use->node, other) != NULL;
 }
 
 /* ---- Token ids ---- */
@@ -77,14 +70,13 @@ static bool scales_elements(const value_use *use) {
 /* Returns the number of rows of a table [rows, width] that the node looks up by this input; 0: it
  * looks nothing up. */
 static int64_t rows_of_lookup_table(const value_use *use) {
-  /* com.microsoft's ids and segments come before their tables: word, position, segment */
+  /* EmbedLayerNormalization reads ids, segments, and then tables of words, positions, segments */
+  enum { OF_WORDS = 2, OF_SEGMENTS = 4 };
   const bool embeds = strcmp(use->node->type, "EmbedLayerNormalization") == 0 && use->port < 2;
   const bool gathers = strcmp(use->node->type, "Gather") == 0 && use->port == 1;
   if (!embeds && !gathers) return 0;
-  const laci_stored *table = find_stored_input(use->graph, use->node,
-                                               gathers          ? 0
-                                               : use->port == 0 ? 2
-                                                                : 4);
+  const int port = gathers ? 0 : use->port == 0 ? OF_WORDS : OF_SEGMENTS;
+  const laci_stored *table = laci_node_find_stored(use->graph, use->node, port);
   const laci_attr *axis = laci_node_attr(use->node, "axis");
   if (!table || table->shape.rank < 2 || (gathers && axis && axis->i != 0)) return 0;
   return table->shape.dims[0];
@@ -93,7 +85,7 @@ static int64_t rows_of_lookup_table(const value_use *use) {
 /* Returns the stored integers that the node compares this input with; NULL: it does not. */
 static const laci_stored *find_compared_integers(const value_use *use) {
   if (strcmp(use->node->type, "Equal") != 0) return NULL;
-  const laci_stored *with = find_stored_input(use->graph, use->node, 1 - use->port);
+  const laci_stored *with = laci_node_find_stored(use->graph, use->node, 1 - use->port);
   return with && laci_dtype_is_integer(with->dtype) && with->bytes ? with : NULL;
 }
 
@@ -144,7 +136,7 @@ static int64_t is_filter_of_one_channel(const value_use *use) {
   static const char *const transforms[] = {"DFT", "STFT"};
   if (use->port != 0) return 0;
   if (is_one_of(use->node, transforms, sizeof transforms / sizeof *transforms)) return 1;
-  const laci_stored *weight = find_stored_input(use->graph, use->node, 1);
+  const laci_stored *weight = laci_node_find_stored(use->graph, use->node, 1);
   if (!laci_node_is(use->node, "Conv") || !weight || weight->shape.rank < 3 ||
       weight->shape.dims[1] != 1)
     return 0;
@@ -174,7 +166,7 @@ bool laci_synthetic_is_sound(const laci_graph *graph, int value) {
 static int64_t is_product(const value_use *use) {
   static const char *const products[] = {"Gemm", "MatMul"};
   return use->port == 0 && is_one_of(use->node, products, sizeof products / sizeof *products) &&
-         find_stored_input(use->graph, use->node, 1) != NULL;
+         laci_node_find_stored(use->graph, use->node, 1) != NULL;
 }
 
 static bool is_stored_norm(const value_use *use) {
@@ -207,8 +199,8 @@ static bool read_row(const laci_stored *stored, int64_t n, float *to) {
 
 /* Reads mean and variance of a batch normalization, and makes the variance a deviation. */
 static bool read_norm(const value_use *use, int64_t n, float *mean, float *deviation) {
-  if (!read_row(find_stored_input(use->graph, use->node, 3), n, mean) ||
-      !read_row(find_stored_input(use->graph, use->node, 4), n, deviation))
+  if (!read_row(laci_node_find_stored(use->graph, use->node, 3), n, mean) ||
+      !read_row(laci_node_find_stored(use->graph, use->node, 4), n, deviation))
     return false;
   for (int64_t k = 0; k < n; k++) deviation[k] = sqrtf(fmaxf(deviation[k], 0));
   return true;
@@ -229,12 +221,13 @@ bool laci_synthetic_find_row_scale(const laci_graph *graph, int value, float *me
   value_use use;
   if (!find_only_use(graph, value, &use)) return false;
   if (is_stored_norm(&use)) return read_norm(&use, n, mean, deviation);
-  if (!laci_node_is(use.node, "Sub") || !read_row(find_stored_input(graph, use.node, 1), n, mean) ||
+  if (!laci_node_is(use.node, "Sub") ||
+      !read_row(laci_node_find_stored(graph, use.node, 1), n, mean) ||
       !find_only_use(graph, use.node->outputs[0], &use))
     return false;
   const bool divides = laci_node_is(use.node, "Div");
   if ((!divides && !laci_node_is(use.node, "Mul")) ||
-      !read_row(find_stored_input(graph, use.node, 1), n, deviation))
+      !read_row(laci_node_find_stored(graph, use.node, 1), n, deviation))
     return false;
   for (int64_t k = 0; k < n; k++) {
     if (!divides) deviation[k] = 1 / deviation[k];

@@ -104,6 +104,10 @@ LAC_MUST_CHECK lac_status laci_synthetic_samples_open(const laci_graph *graph,
  * machine. The graph's shapes must be inferred. */
 int64_t laci_synthetic_choose_image_count(const laci_graph *graph);
 
+/** Returns the name and type of each input of the network, [graph->n_inputs], to be freed by
+ * laci_free; NULL: no memory. (synthetic_inputs.c) */
+laci_sample_input *laci_list_sample_inputs(const laci_graph *graph);
+
 /** Returns what is drawn for the network's inputs, as text for messages (a literal): "token ids" if
  * an input looks up the rows of a stored table, "sounds" if one of floats enters a convolution of
  * one channel along one axis, "rows of numbers" if one [N, n] enters a product. The first that is
@@ -114,10 +118,9 @@ const char *laci_synthetic_find_noun(const laci_graph *graph);
  * input's name), zeros where a table has a handful of rows (segments), or ones (masks); those next
  * to sounds have the number that the network compares them with. Floats next to sounds are states:
  * normal numbers of deviation 0.3. Rows of numbers have the scale that the network's first steps
- * undo. Open lengths of texts are 128; of sounds, the first that the
- * network takes out of one second and shorter ones. Of inputs in how->constants only sizes
- * and the number are described.
- * Arrays are in the arena. Fails LAC_BAD_SHAPE for an input without a rule, or if no length is
+ * undo. Open lengths of texts are 128. Those of sounds are one second, or the longest of the usual
+ * shorter ones that the network takes. Of inputs in how->constants only sizes and the number are
+ * described. Arrays are in the arena. Fails LAC_BAD_SHAPE for an input without a rule, or if no length is
  * taken; LAC_BAD_VALUE for rows of numbers that the network does not scale. (synthetic_inputs.c) */
 LAC_MUST_CHECK lac_status laci_synthetic_describe_inputs(const laci_graph *graph,
                                                          const laci_samples_options *how,

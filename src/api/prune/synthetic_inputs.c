@@ -210,15 +210,20 @@ static lac_status choose_sizes(const description *d, lac_error *err) {
   return st;
 }
 
+laci_sample_input *laci_list_sample_inputs(const laci_graph *graph) {
+  laci_sample_input *inputs = laci_alloc((size_t)graph->n_inputs, sizeof *inputs);
+  for (int k = 0; k < graph->n_inputs && inputs; k++) {
+    const laci_value *value = &graph->values[graph->inputs[k]];
+    inputs[k] = (laci_sample_input){value->name, value->type};
+  }
+  return inputs;
+}
+
 lac_status laci_synthetic_describe_inputs(const laci_graph *graph, const laci_samples_options *how,
                                           laci_drawn_input *inputs, laci_arena *arena,
                                           lac_error *err) {
-  laci_sample_input *names = laci_alloc((size_t)graph->n_inputs, sizeof *names);
+  laci_sample_input *names = laci_list_sample_inputs(graph);
   if (!names) return laci_fail_memory(err, "synthetic samples");
-  for (int k = 0; k < graph->n_inputs; k++) {
-    const laci_value *value = &graph->values[graph->inputs[k]];
-    names[k] = (laci_sample_input){value->name, value->type};
-  }
   const description d = {.graph = graph,
                          .names = names,
                          .how = how,

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/stepper.h"
 #include "graph/graph.h"
+#include "graph/op.h"
 #include "tensor/buf.h"
 
 typedef struct usual_range {
@@ -50,12 +51,6 @@ typedef struct first_norm {
   bool *needed; /* [n_nodes] the input of the normalization depends on the node */
 } first_norm;
 
-static int find_stored_input(const laci_graph *graph, const laci_node *node, int input) {
-  return node->n_inputs > input && node->inputs[input] >= 0
-             ? graph->values[node->inputs[input]].stored
-             : -1;
-}
-
 /* Finds the first batch normalization with stored statistics whose input depends on the network's
  * input. NULL: there is none. depends: [n_values], all false before the call. */
 static const laci_node *find_first_norm(const laci_graph *graph, bool *depends) {
@@ -67,8 +62,8 @@ static const laci_node *find_first_norm(const laci_graph *graph, bool *depends) 
     for (int k = 0; k < node->n_inputs; k++)
       from_input = from_input || (node->inputs[k] >= 0 && depends[node->inputs[k]]);
     if (from_input && !node->domain[0] && strcmp(node->type, "BatchNormalization") == 0 &&
-        node->n_inputs >= 5 && depends[node->inputs[0]] && find_stored_input(graph, node, 3) >= 0 &&
-        find_stored_input(graph, node, 4) >= 0)
+        node->n_inputs >= 5 && depends[node->inputs[0]] && laci_node_find_stored(graph, node, 3) &&
+        laci_node_find_stored(graph, node, 4))
       return node;
     for (int k = 0; k < node->n_outputs; k++)
       if (node->outputs[k] >= 0) depends[node->outputs[k]] = from_input;
@@ -121,8 +116,8 @@ static lac_status measure_norm_input(const laci_graph *graph, const first_norm *
                                      lac_error *err) {
   laci_stepper *walk = NULL;
   laci_buf *mean = NULL, *variance = NULL;
-  const laci_stored *stored[2] = {&graph->stored[find_stored_input(graph, norm->node, 3)],
-                                  &graph->stored[find_stored_input(graph, norm->node, 4)]};
+  const laci_stored *stored[2] = {laci_node_find_stored(graph, norm->node, 3),
+                                  laci_node_find_stored(graph, norm->node, 4)};
   const laci_stepper_options options = {.engine = LACI_ENGINE_EXACT, .pool = pool};
   lac_status st = laci_stepper_create(graph, &options, &walk, err);
   if (st) {
@@ -250,10 +245,8 @@ static lac_status choose_range_by_norm(const laci_graph *graph,
 static double largest_stored_operand(const laci_graph *graph, const laci_node *node) {
   double most = 0;
   for (int k = 0; k < node->n_inputs; k++) {
-    const int id = find_stored_input(graph, node, k);
-    if (id < 0 || !graph->stored[id].bytes || !laci_dtype_is_float(graph->stored[id].dtype))
-      continue;
-    const laci_stored *stored = &graph->stored[id];
+    const laci_stored *stored = laci_node_find_stored_floats(graph, node, k);
+    if (!stored || !stored->bytes) continue;
     const int64_t n = (int64_t)(stored->size_bytes / lac_dtype_size(stored->dtype));
     for (int64_t at = 0; at < n; at++) {
       double value;
