@@ -75,7 +75,8 @@ static const char *find_nearest_option(const like *l, const char *word) {
     }
   }
   for (int k = 0; k < n_options && n < 2 * N_ROWS + 256; k++) {
-    bool destroys = strcmp(option_table[k].name, "force") == 0; /* it should not be suggested */
+    /* --force replaces files, so it is not suggested */
+    bool destroys = strcmp(option_table[k].name, "force") == 0;
     if (!option_is_shown(&option_table[k], l->verb) || destroys) continue;
     (void)snprintf(names[n++], LONGEST, "--%s", option_name_with_dashes(option_table[k].name));
   }

@@ -113,9 +113,9 @@ const laci_buf *laci_gradient_known_content(const laci_gradient_builder *b, cons
  * strides, pads, dilations, ceil_mode, count_include_pad) are ONNX's, always all written out, with
  * auto_pad resolved. dY is d loss / d Y.
  *
- *  BatchNormTrain        X [N,C,...], scale [C], bias [C], running_mean [C], running_var [C]
- *     epsilon, momentum, -> Y, mean [C], var [C], new_running_mean [C], new_running_var [C]
- *     fixed
+ *  BatchNormTrain        X [N,C,...], scale [C], bias [C], running_mean [C], running_var [C] ->
+ *                        Y, mean [C], var [C], new_running_mean [C], new_running_var [C];
+ *                        epsilon, momentum, fixed
  *                        mean and var (biased) of this batch over N and space;
  *                        Y = (X - mean) / sqrt(var + epsilon) * scale + bias;
  *                        new_running = momentum * running + (1 - momentum) * (mean | var * n/(n-1))

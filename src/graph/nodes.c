@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building a graph: nodes with their attributes, which are copied, and the operators that they are.
+ * Builds a graph: adds nodes, copies their attributes, and finds their operators.
  *
  * This file looks operators up in the table of op.c, so the files of operators never call it. Rules
- * of gradients, which add nodes, do so through the builder (gradient_in.h). Next: node.c,
- * sort.c. */
+ * of gradients add nodes by the builder (gradient_in.h). Next: node.c, sort.c. */
 #include <stdio.h>
 #include <string.h>
 

@@ -94,13 +94,15 @@ typedef void laci_sparse_write(laci_code *code, const laci_sparse_frame *frame,
 laci_sparse_write laci_sparse_write_avx512, laci_sparse_write_avx2, laci_sparse_write_avx512bf16,
     laci_sparse_write_avx512vnni, laci_sparse_write_neon;
 
-/** What code blocks of all AVX-512 instruction sets have in common: the sum of a row, for 16 lanes,
- * is in the zmm register of the row's number. Defined in sparse_avx512.c. */
 /** Bytes that a short displacement reaches on both sides of the pointer to weights. */
 enum { LACI_SPARSE_REACH = 128 * 4 };
+
+/* What code blocks of all AVX-512 instruction sets have in common: the sum of row r, for 16 lanes,
+ * is in register zmm r. Defined in sparse_avx512.c. */
+
 void laci_sparse_write_initial_sums_zmm(laci_code *code, const laci_code_block *code_block);
-/** Writes the terms of all `rows` that multiply register `with`; *at is the pointer to weights'
- * position, and is advanced. */
+/** Writes a multiply-add with the column in register `with` for each row whose bit in `rows` is
+ * set. *at: position of the pointer to weights in the code block's weights, which is updated. */
 void laci_sparse_write_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows, int with,
                                  int32_t *at);
 /** Loads the tile's lanes into mask register 1. */

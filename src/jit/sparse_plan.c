@@ -288,7 +288,7 @@ void laci_sparse_plan_order_weights(const laci_sparse_plan *plan, const float *w
   laci_pool_for(pool, plan->n_groups, 1, order_weights_of_groups, &o);
 }
 
-/* Orders indices by the functions that order weights, which only move bits. */
+/* Orders indices with the functions that order weights: these copy bits and compute nothing. */
 lac_status laci_sparse_plan_order_places(const laci_sparse_plan *plan,
                                          const laci_sparse_places *from, laci_pool *pool,
                                          laci_sparse_places *to, lac_error *err) {

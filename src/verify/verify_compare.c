@@ -39,8 +39,8 @@ static void record_larger_difference(laci_difference *part, double wanted, doubl
   }
 }
 
-/* Is it true for all n elements that they differ by at most `largest`, are at most `scale`, and are
- * finite? It mostly is. The test has no branches. */
+/* Do all n elements differ by at most `largest`, and are all wanted ones at most `scale`? False if
+ * one is not finite. Mostly true, so it is tested first, without branches. */
 static inline LACI_WIDE_BODY bool are_within_limits_body(const double *wanted, const double *got,
                                                          int64_t n, double largest, double scale) {
   int64_t n_news = 0;

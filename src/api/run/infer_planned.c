@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * lac_infer on an engine that makes a plan: one run of a session, whose memory counts with that of
- * the inputs, and whose arrays are in the types of the files. */
+ * lac_infer on an engine that makes a plan: one run of a session. The memory limit covers the
+ * session and the inputs together. The arrays have the types of the files. */
 #include <string.h>
 
 #include "api/run/infer.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A run of a session: the caller's arrays in the order of the network, then to and from the buffers
- * of an engine, which are f32 for all floats and i64 for integers and booleans. Arrays that have
- * this format are read and written in place; others are converted in buffers that an engine keeps.
- */
+ * A run of a session. The caller's arrays are brought into the order of the network. The buffers of
+ * an engine are f32 for all floats, and i64 for integers and booleans. Arrays in this format are
+ * read and written in place; others are converted to and from buffers that the engine keeps. */
 #include <string.h>
 
 #include "api/model/arrays.h"
@@ -26,7 +25,7 @@ typedef struct call {
   lac_array *few_outputs[FEW];
 } call;
 
-/* ---- Finding arrays ---- */
+/* ---- The arrays of a call ---- */
 
 static lac_status call_init(call *c, const lac_session *s, lac_error *err) {
   c->inputs = c->few_inputs;

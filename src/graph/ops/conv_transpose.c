@@ -211,8 +211,8 @@ static lac_status gradient(laci_gradient_builder *b, const laci_node *node) {
     return laci_gradient_fail_unsupported(b, node, "its window does not fit");
   for (int at = 0; at < p.window.n_spatial; at++) {
     const laci_window_axis *a = &p.window.axis[at];
-    /* The backward convolution does not read what output_padding added at the end, except through
-       its end pad, which makes the sizes match. */
+    /* The Conv of dY has to read exactly `want` positions: its end pad makes up for positions that
+       output_padding added to Y, and is negative if there are more of these than of padding. */
     int64_t want = a->stride * (x.dims[at + 2] - 1) + (a->kernel - 1) * a->dilation + 1;
     p.window.axis[at].pad_end = want - p.out[at] - a->pad_begin;
   }

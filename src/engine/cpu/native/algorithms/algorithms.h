@@ -78,8 +78,8 @@ typedef struct laci_native_kernel {
   laci_csr *csr;                       /* weights as compressed sparse rows (csr.c); NULL: none */
   laci_grouped_rows *grouped; /* rows that are computed together (grouped_rows.c); NULL: none */
   laci_amx_weights *amx;      /* weights as registers of AMX (amx.c); NULL: none */
-  /** Frees code, csr, grouped rows or registers that the algorithm made; NULL: there is nothing to
-   * free. */
+  /** Frees `code`, `csr`, `grouped` or `amx`, whichever the algorithm made; NULL: there is nothing
+   * to free. */
   void (*drop)(struct laci_native_kernel *kernel);
   laci_sparse_places places;       /* for a weight that training changes: index of the element that
                                       belongs in each place of the kernel's weights; empty for a

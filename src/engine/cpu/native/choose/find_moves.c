@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds the layers that move bytes of int8 values: operators of plan/moves.h whose operands are
- * quantized, and whose result is, too. Its units may be others. */
+ * quantized, and whose result is, too, perhaps with another scale. */
 
 #include "engine/cpu/native/choose/choose.h"
 #include "engine/cpu/native/layout/layout.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Moves bytes of int8 values to another one: a Concat, Slice, Pad or Resize to the nearest pixel
- * between int8 layers (plan/moves.h). Where the scales of both differ, a table has the byte that
- * each byte becomes when it is dequantized and quantized again. */
+ * Moves bytes from int8 values to an int8 result: a Concat, Slice, Pad or Resize to the nearest
+ * pixel between int8 layers (plan/moves.h). Where operand and result have different scales, a table
+ * has the byte that each byte becomes when it is dequantized and quantized again. */
 #include "kernel/sparse/byte_moves.h"
 
 #include "cpu/pool.h"
