@@ -196,7 +196,7 @@ static void make_tiles(sparse_layer *s, const laci_sparse_window *g,
   laci_winograd4_transform_weights(&s->tiles, dense,
                                    (int64_t[]){0, laci_winograd4_n_groups(&s->tiles)}, s->weights);
   s->block =
-      laci_winograd4_block_of_units(&s->tiles, 0, laci_winograd4_block_units(&s->tiles, false));
+      laci_winograd4_block_of_units(&s->tiles, 0, laci_winograd4_units_per_block(&s->tiles, false));
   const int64_t n_points = laci_winograd4_block_floats(&s->tiles, &s->block, s->tiles.sources);
   const int64_t n_sums = laci_winograd4_block_floats(&s->tiles, &s->block, g->channels_out);
   s->points = large_pages((size_t)n_points, sizeof *s->points);

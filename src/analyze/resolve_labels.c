@@ -456,9 +456,9 @@ static void resolve_label_set(laci_resolve *r, const label_sets *sets, int root)
   }
 }
 
-/* Do the sizes of each label agree on all axes? If not, the operator's description does not fit the
- * shapes. */
-static bool has_equal_sizes_per_label(const laci_resolve *r, label_sets *sets, int root) {
+/* Sets sets->size of each label. False: the label's axes have different sizes, so the operator's
+ * description does not fit the shapes. */
+static bool set_and_check_label_sizes(const laci_resolve *r, label_sets *sets, int root) {
   for (int at = sets->first[root]; at < sets->first[root + 1]; at++) {
     int port = sets->places[at].port, axis = sets->places[at].axis;
     int64_t here = laci_port_value_shape(r, port)->dims[axis];
@@ -474,7 +474,7 @@ void laci_resolve_axis_labels(laci_resolve *r) {
   if (!label_sets_init(r, &sets)) r->t->no_memory = true;
   for (int l = 1; l <= r->c->n_labels && !r->t->no_memory; l++) {
     if (laci_find_root(sets.parent, l) != l) continue;
-    if (has_equal_sizes_per_label(r, &sets, l)) {
+    if (set_and_check_label_sizes(r, &sets, l)) {
       resolve_label_set(r, &sets, l);
     } else {
       freeze_axes_of_label_set(r, &sets, l);

@@ -38,23 +38,23 @@ typedef struct width_times {
 } width_times;
 
 /* A made-up layer, and memory for its fit. */
-typedef struct made_layer {
+typedef struct trial_layer {
   int columns;
   double *h, *weight, *fitted; /* [columns, columns], [MANY_ROWS, columns] twice */
   uint8_t *mask;               /* [MANY_ROWS, columns] */
   float *factor;               /* [columns, columns] */
-} made_layer;
+} trial_layer;
 
 static int columns_of_width(int at) { return LEAST_COLUMNS << at; }
 
-static bool made_layer_init(made_layer *l, int columns) {
+static bool trial_layer_init(trial_layer *l, int columns) {
   const size_t n = (size_t)columns, count = MANY_ROWS * n;
-  *l = (made_layer){.columns = columns,
-                    .h = laci_alloc(n * n, sizeof(double)),
-                    .weight = laci_alloc(count, sizeof(double)),
-                    .fitted = laci_alloc(count, sizeof(double)),
-                    .mask = laci_alloc(count, 1),
-                    .factor = laci_alloc(n * n, sizeof(float))};
+  *l = (trial_layer){.columns = columns,
+                     .h = laci_alloc(n * n, sizeof(double)),
+                     .weight = laci_alloc(count, sizeof(double)),
+                     .fitted = laci_alloc(count, sizeof(double)),
+                     .mask = laci_alloc(count, 1),
+                     .factor = laci_alloc(n * n, sizeof(float))};
   if (!l->h || !l->weight || !l->fitted || !l->mask || !l->factor) return false;
   /* Correlations fall with the distance of columns, but never to numbers so small that they are
    * slow. */
@@ -65,7 +65,7 @@ static bool made_layer_init(made_layer *l, int columns) {
   return true;
 }
 
-static void made_layer_clear(made_layer *l) {
+static void trial_layer_clear(trial_layer *l) {
   laci_free(l->h);
   laci_free(l->weight);
   laci_free(l->fitted);
@@ -75,7 +75,7 @@ static void made_layer_clear(made_layer *l) {
 
 /* Times the layer's fit with this many rows, by one thread: the choice of the mask and the
  * solution. False: it failed. */
-static bool time_fit(const laci_walk_state *w, const made_layer *l, int rows, double *choosing,
+static bool time_fit(const laci_walk_state *w, const trial_layer *l, int rows, double *choosing,
                      double *solving) {
   const laci_calibrate_options *o = w->options;
   lac_error ignored = {0};
@@ -103,7 +103,7 @@ static bool time_fit(const laci_walk_state *w, const made_layer *l, int rows, do
   return true;
 }
 
-static double time_factor(const made_layer *l, laci_pool *pool) {
+static double time_factor(const trial_layer *l, laci_pool *pool) {
   const size_t n = (size_t)l->columns;
   for (size_t i = 0; i < n * n; i++) l->factor[i] = (float)l->h[i];
   for (size_t i = 0; i < n; i++) l->factor[i * n + i] += 0.1F;
@@ -113,25 +113,25 @@ static double time_factor(const made_layer *l, laci_pool *pool) {
 }
 
 /* Returns the time of a row, from those of two numbers of rows. */
-static double time_of_row(double few, double many) {
+static double seconds_per_row(double few, double many) {
   return many > few ? (many - few) / (MANY_ROWS - FEW_ROWS) : 0;
 }
 
 /* False: no memory, or a fit that cannot be tried. */
-static bool time_width(const laci_walk_state *w, int columns, width_times *t) {
-  made_layer l;
+static bool time_fits_of_width(const laci_walk_state *w, int columns, width_times *t) {
+  trial_layer l;
   double few[2], many[2];
-  const bool ok = made_layer_init(&l, columns) && time_fit(w, &l, FEW_ROWS, &few[0], &few[1]) &&
+  const bool ok = trial_layer_init(&l, columns) && time_fit(w, &l, FEW_ROWS, &few[0], &few[1]) &&
                   time_fit(w, &l, MANY_ROWS, &many[0], &many[1]);
   if (ok) {
-    t->choosing = time_of_row(few[0], many[0]);
-    t->solving = time_of_row(few[1], many[1]);
+    t->choosing = seconds_per_row(few[0], many[0]);
+    t->solving = seconds_per_row(few[1], many[1]);
     t->shared = few[0] + few[1] - FEW_ROWS * (t->choosing + t->solving);
     if (t->shared < 0) t->shared = 0;
     t->factor_alone = time_factor(&l, NULL);
     t->factor = time_factor(&l, w->options->pool);
   }
-  made_layer_clear(&l);
+  trial_layer_clear(&l);
   return ok;
 }
 
@@ -143,7 +143,7 @@ static double interpolate(double first, double second, double ratio) {
 }
 
 /* Returns the times for this many columns, from the widths around it. */
-static width_times times_of_columns(const width_times *times, int64_t columns) {
+static width_times estimate_times(const width_times *times, int64_t columns) {
   int at = 0;
   while (at < N_WIDTHS - 1 && columns_of_width(at + 1) <= columns) at++;
   width_times t = times[at];
@@ -163,7 +163,7 @@ static width_times times_of_columns(const width_times *times, int64_t columns) {
 
 static double forecast_layer(const laci_walk_state *w, const laci_matrix_layer *l,
                              const width_times *times) {
-  const width_times t = times_of_columns(times, l->columns);
+  const width_times t = estimate_times(times, l->columns);
   const double rows = (double)l->rows;
   double threads = laci_pool_threads(w->options->pool), shared = t.shared;
   if (threads > rows / FEW_ROWS) threads = rows / FEW_ROWS > 1 ? rows / FEW_ROWS : 1;
@@ -178,7 +178,7 @@ double laci_walk_forecast_fits(const laci_walk_state *w) {
   for (int l = 0; l < w->plan.n_layers; l++)
     if (w->plan.layers[l].columns > most) most = w->plan.layers[l].columns;
   for (int at = 0; at < N_WIDTHS && (at == 0 || columns_of_width(at - 1) < most); at++)
-    if (!time_width(w, columns_of_width(at), &times[at])) return -1;
+    if (!time_fits_of_width(w, columns_of_width(at), &times[at])) return -1;
   for (int l = 0; l < w->plan.n_layers; l++)
     seconds += forecast_layer(w, &w->plan.layers[l], times);
   return seconds * FIT_OF_TRIAL;

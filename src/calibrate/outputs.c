@@ -292,7 +292,7 @@ static sample_runs find_sample_runs(const comparison *c, int value, int axis) {
 
 /* Does any sample of the batch differ from *first, the first one of all samples? If *first is NULL,
  * it is set to a copy of the batch's first sample. */
-static bool differs_from_first(void **first, const uint8_t *batch, const sample_runs *runs,
+static bool compare_with_first(void **first, const uint8_t *batch, const sample_runs *runs,
                                bool *ok) {
   const size_t inner = runs->inner;
   if (!*first) {
@@ -331,7 +331,7 @@ static bool update_input_variety(comparison *c, int64_t worker) {
     const size_t sample = runs.outer == 1 ? runs.inner : runs.outer * runs.n * runs.inner,
                  bytes = runs.outer * runs.n * runs.inner;
     c->seen.inputs_vary =
-        c->seen.inputs_vary || differs_from_first(&c->seen.first_in[i], batch, &runs, &ok);
+        c->seen.inputs_vary || compare_with_first(&c->seen.first_in[i], batch, &runs, &ok);
     for (size_t at = 0; at + sample <= bytes && sample > 0 && !c->seen.inside_varies; at += sample)
       c->seen.inside_varies = varies_inside(batch + at, sample, element);
   }
@@ -344,7 +344,7 @@ static bool update_output_variety(comparison *c, int64_t worker) {
   for (int i = 0; i < c->n_outputs && ok && !c->seen.outputs_vary; i++) {
     int value = n->graph.outputs[i];
     const sample_runs runs = find_sample_runs(c, value, c->axes[i]);
-    c->seen.outputs_vary = differs_from_first(
+    c->seen.outputs_vary = compare_with_first(
         &c->seen.first_out[i], c->out[worker * NETWORKS * c->n_outputs + i], &runs, &ok);
   }
   return ok;

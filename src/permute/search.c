@@ -148,14 +148,14 @@ static double percent_of_possible_gain(const laci_search_result *found) {
 }
 
 /* Prepares what all runs of strategies on the problem share. */
-static lac_status open_task(laci_task *task, lac_error *err) {
+static lac_status alloc_shared_memory(laci_task *task, lac_error *err) {
   task->order = laci_alloc((size_t)task->cuts->n_channels, sizeof *task->order);
   task->matrices = laci_alloc((size_t)task->cuts->n_cuts, sizeof *task->matrices);
   if (task->order && task->matrices) return LAC_OK;
   return laci_fail_memory(err, task->cuts->problem->name);
 }
 
-static void close_task(laci_task *task) {
+static void free_shared_memory(laci_task *task) {
   for (int i = 0; task->matrices && i < task->cuts->n_cuts; i++) {
     laci_matrix_clear(&task->matrices[i][LACI_U8]);
     laci_matrix_clear(&task->matrices[i][LACI_I16]);
@@ -184,9 +184,9 @@ static lac_status search_order(const laci_cuts *cuts, const laci_search_options 
   found->upper = measure.upper;
   found->strategy = strategies[chosen].name;
   found->proven = 0;
-  st = open_task(&task, err);
+  st = alloc_shared_memory(&task, err);
   if (!st) st = run_strategy_at_efforts(&task, chosen, found, err);
-  close_task(&task);
+  free_shared_memory(&task);
   return st;
 }
 

@@ -125,11 +125,11 @@ static void lower_target_share(search *s) {
   }
 }
 
-/* Should steps use the table that has the values of all channels? Making that table takes as long
- * as m * m steps without it. After that, each block that changes invalidates m - 1 rows, each m
- * times as long as a row of a step's own table. So the table saves time if few blocks change, and
- * enough steps remain until the integers change. */
-static bool should_use_table(search *s) {
+/* Decides whether steps use the table that has the values of all channels. Making that table takes
+ * as long as m * m steps without it. After that, each block that changes invalidates m - 1 rows,
+ * each m times as long as a row of a step's own table. So the table saves time if few blocks
+ * change, and enough steps remain until the integers change. */
+static bool decide_use_of_table(search *s) {
   const int64_t m = s->task->cuts->pattern.m,
                 left = (s->is_coarse ? COARSE_END : ONE) - s->pace.now;
   s->caches |=
@@ -148,9 +148,9 @@ static void switch_to_fine_integers(search *s) {
   s->is_coarse = s->caches = false;
 }
 
-/* Does this step use noise? Noise starts after a few steps, which make the easy gains. It stops at
- * least two steps before the end. */
-static bool should_add_noise(search *s) {
+/* Decides whether this step uses noise. Noise starts after a few steps, which make the easy gains.
+ * It stops at least two steps before the end. */
+static bool decide_use_of_noise(search *s) {
   if (s->noise_begin < 0) {
     if (s->task->iterations < WARM_STEPS && s->pace.now < WARM_END) return false;
     s->noise_begin = s->pace.now;
@@ -167,8 +167,8 @@ static void run_annealing(search *s) {
   s->noise_begin = -1;
   while (s->task->iterations < s->least || (s->pace.now < ONE && !laci_interrupted())) {
     if (s->is_coarse && s->pace.now >= COARSE_END) switch_to_fine_integers(s);
-    bool noisy = should_add_noise(s);
-    laci_anneal_step step = {.iteration = s->task->iterations, .caches = should_use_table(s)};
+    bool noisy = decide_use_of_noise(s);
+    laci_anneal_step step = {.iteration = s->task->iterations, .caches = decide_use_of_table(s)};
     if (noisy) step.temperature = s->temperature;
     int n_changed = laci_anneal_run_step(&s->anneal, step);
     keep_best_order(s);

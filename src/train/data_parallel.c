@@ -122,7 +122,7 @@ lac_status laci_data_parallel_broadcast_state(laci_data_parallel *s, uint8_t *ma
                                               size_t note_bytes, lac_error *err) {
   if (!s) return LAC_OK;
   laci_optimizer *optimizer = laci_trainer_optimizer(s->trainer);
-  const int64_t n = laci_optimizer_size(optimizer);
+  const int64_t n = laci_optimizer_count_floats(optimizer);
   int64_t n_statistics, steps = laci_optimizer_steps(optimizer);
   float *statistics = laci_trainer_statistics(s->trainer, &n_statistics);
   lac_status st = laci_comm_broadcast(s->comm, note, note_bytes, err);

@@ -36,8 +36,8 @@ LAC_MUST_CHECK lac_status laci_data_parallel_create(laci_trainer *trainer,
                                                     laci_data_parallel **share, lac_error *err);
 void laci_data_parallel_destroy(laci_data_parallel *share); /* share may be NULL */
 /** Copies the whole state of the training from process 0 to all others: weights, optimizer state,
- * statistics, averages, masks [laci_optimizer_size] (or NULL), and note_bytes bytes of the caller
- * at `note`. Fails with LAC_PEER. */
+ * statistics, averages, masks [laci_optimizer_count_floats] (or NULL), and note_bytes bytes of the
+ * caller at `note`. Fails with LAC_PEER. */
 LAC_MUST_CHECK lac_status laci_data_parallel_broadcast_state(laci_data_parallel *share,
                                                              uint8_t *masks, void *note,
                                                              size_t note_bytes, lac_error *err);

@@ -82,8 +82,8 @@ typedef struct laci_loop_options {
   bool recover;                   /* true: continues from the latest checkpoint, if there is one */
   const char *about;              /* the run's options as the members of a JSON object, without
                                      braces; stored in checkpoints for information */
-  uint8_t *masks;                 /* [laci_optimizer_size] bytes 0 or 1, as they are set in the
-                                     optimizer; NULL: no weight is masked */
+  uint8_t *masks;                 /* [laci_optimizer_count_floats] bytes 0 or 1, as they are set in
+                                     the optimizer; NULL: no weight is masked */
   const laci_data_parallel_options *share; /* how several processes share the work; NULL: a single
                                       process */
   bool trace;       /* true: records the last steps; laci_loop_result.trace has the text */

@@ -36,7 +36,7 @@ static lac_status alloc_loop_buffers(laci_loop *l, lac_error *err) {
   const laci_training_graph *graph = laci_trainer_graph(l->trainer);
   l->structure = laci_parameters_hash(laci_trainer_parameters(l->trainer), graph->n_params);
   l->weights = laci_trainer_weights(l->trainer);
-  l->n_weights = laci_optimizer_size(laci_trainer_optimizer(l->trainer));
+  l->n_weights = laci_optimizer_count_floats(laci_trainer_optimizer(l->trainer));
   l->statistics = laci_trainer_statistics(l->trainer, &l->n_statistics);
   /* restarts the moving averages, since masks may have been set after the trainer was created */
   laci_trainer_reset_average(l->trainer);

@@ -202,7 +202,7 @@ void laci_optimizer_destroy(laci_optimizer *optimizer) {
 
 /* ---- State ---- */
 
-int64_t laci_optimizer_size(const laci_optimizer *optimizer) { return optimizer->size; }
+int64_t laci_optimizer_count_floats(const laci_optimizer *optimizer) { return optimizer->size; }
 laci_optimizer_kind laci_optimizer_kind_of(const laci_optimizer *optimizer) {
   return optimizer->options.kind;
 }

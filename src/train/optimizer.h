@@ -75,11 +75,11 @@ LAC_MUST_CHECK lac_status laci_optimizer_create(const laci_optimizer_options *op
 void laci_optimizer_destroy(laci_optimizer *optimizer); /* optimizer may be NULL */
 
 /** Returns the number of floats in a flat buffer: the end of the last parameter. */
-int64_t laci_optimizer_size(const laci_optimizer *optimizer);
+int64_t laci_optimizer_count_floats(const laci_optimizer *optimizer);
 
 /** Return the state of the optimizer, for checkpoints: its kind, its number of slots, the floats of
- * a slot [laci_optimizer_size], and the number of steps taken. Slot 0 is the momentum, slot 1
- * (AdamW) the mean of squares. laci_optimizer_count_slots_for_options returns the number of slots
+ * a slot [laci_optimizer_count_floats], and the number of steps taken. Slot 0 is the momentum, slot
+ * 1 (AdamW) the mean of squares. laci_optimizer_count_slots_for_options returns the number of slots
  * that an optimizer with these options has. */
 laci_optimizer_kind laci_optimizer_kind_of(const laci_optimizer *optimizer);
 int laci_optimizer_count_slots_for_options(const laci_optimizer_options *options);
@@ -101,13 +101,13 @@ const lac_engine_update *laci_optimizer_describe_step(laci_optimizer *optimizer,
                                                       float scale, float *weights,
                                                       float *gradients);
 
-/** Returns the norm of the gradients [laci_optimizer_size], without elements whose mask is 0. Sums
- * are in double, in the order of the parameters. */
+/** Returns the norm of the gradients [laci_optimizer_count_floats], without elements whose mask is
+ * 0. Sums are in double, in the order of the parameters. */
 double laci_optimizer_gradient_norm(const laci_optimizer *optimizer, const float *gradients);
 
-/** Takes one step: updates weights [laci_optimizer_size] from gradients [laci_optimizer_size].
- * Gradients are multiplied by scale (1 / n if they are sums over n batches). Masked elements of the
- * gradients become zero. */
+/** Takes one step: updates weights [laci_optimizer_count_floats] from gradients
+ * [laci_optimizer_count_floats]. Gradients are multiplied by scale (1 / n if they are sums over n
+ * batches). Masked elements of the gradients become zero. */
 void laci_optimizer_step(laci_optimizer *optimizer, float rate, float scale, float *weights,
                          float *gradients);
 

@@ -53,7 +53,7 @@ const laci_training_graph *laci_trainer_graph(const laci_trainer *trainer);
 const laci_parameter *laci_trainer_parameters(const laci_trainer *trainer);
 laci_optimizer *laci_trainer_optimizer(laci_trainer *trainer);
 float *laci_trainer_weights(laci_trainer *trainer); /* Returns the flat buffer of the weights,
-                                                       [laci_optimizer_size]. */
+                                                       [laci_optimizer_count_floats]. */
 /** Returns the flat buffer of the gradients since the last update, at the same offsets as the
  * weights. A caller that has sums over more batches than the trainer may store them there. It must
  * then call laci_trainer_set_n_batches. */
@@ -130,8 +130,8 @@ const float *laci_trainer_last_logits(const laci_trainer *trainer);
 LAC_MUST_CHECK lac_status laci_trainer_update(laci_trainer *trainer, double rate, lac_error *err);
 
 /** Return the moving averages over the updates (train/average.h): of the weights,
- * [laci_optimizer_size], and of the statistics, at the same offsets; NULL: they are not kept. They
- * start with the initial values. A run that continues from a checkpoint must fill them. */
+ * [laci_optimizer_count_floats], and of the statistics, at the same offsets; NULL: they are not
+ * kept. They start with the initial values. A run that goes on from a checkpoint must fill them. */
 float *laci_trainer_average_weights(laci_trainer *trainer);
 float *laci_trainer_average_statistics(laci_trainer *trainer);
 /** Sets the moving averages to the current weights and statistics. For a caller that changed these

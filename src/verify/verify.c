@@ -285,8 +285,9 @@ static bool is_if_output_substituted(const laci_round *r, const laci_node *node,
   return substituted || (node->inputs[taken] >= 0 && r->substituted[node->inputs[taken]]);
 }
 
-/* Does any input of the node come from a random substitute? Then its outputs do, too. */
-static bool depends_on_substitute(laci_round *r, const laci_node *node) {
+/* Marks the outputs of a node that depend on a random substitute, because an input does. Returns
+ * whether an input does. */
+static bool mark_substituted_outputs(laci_round *r, const laci_node *node) {
   bool substituted = false;
   for (int i = 0; i < node->n_inputs; i++)
     substituted |= node->inputs[i] >= 0 && r->substituted[node->inputs[i]];
@@ -303,7 +304,7 @@ static lac_status run_node(laci_round *r, int id, lac_error *err) {
   lac_error why = {0};
   lac_status st = laci_stepper_step(r->a, id, &why);
   /* sizes computed from random substitutes need not agree with those of another branch */
-  bool unfit = depends_on_substitute(r, node) && st == LAC_BAD_SHAPE;
+  bool unfit = mark_substituted_outputs(r, node) && st == LAC_BAD_SHAPE;
   unfit = unfit || (r->tolerant && st && st != LAC_INTERNAL && !laci_status_is_not_about_data(st));
   if (st == LAC_UNSUPPORTED || unfit) {
     lac_status first = st;

@@ -255,7 +255,7 @@ static float *step(const laci_graph *model, const char *engine, int64_t *n, floa
     fail_msg("%s: %s", engine, err.text);
   }
   assert_int_equal(laci_trainer_update(trainer, 0.1, NULL), LAC_OK);
-  *n = laci_optimizer_size(laci_trainer_optimizer(trainer));
+  *n = laci_optimizer_count_floats(laci_trainer_optimizer(trainer));
   float *weights = laci_alloc((size_t)*n, sizeof *weights);
   memcpy(weights, laci_trainer_weights(trainer), (size_t)*n * sizeof *weights);
   laci_trainer_destroy(trainer);

@@ -571,7 +571,7 @@ static void train(const laci_graph *model, const char *engine, training *t) {
     }
     t->status = laci_trainer_update(trainer, 0.01, &err);
   }
-  t->n = laci_optimizer_size(laci_trainer_optimizer(trainer));
+  t->n = laci_optimizer_count_floats(laci_trainer_optimizer(trainer));
   t->weights = laci_alloc((size_t)t->n, sizeof *t->weights);
   memcpy(t->weights, laci_trainer_weights(trainer), (size_t)t->n * sizeof *t->weights);
   if (!t->status) assert_int_equal(laci_optimizer_steps(laci_trainer_optimizer(trainer)), 2);

@@ -192,7 +192,7 @@ static void every_level(const sparse_case *c, int follow, bool unpadded) {
   for (int level = 0; level < N_LEVELS; level++) {
     if (laci_cpu_limit_level(levels[level]) != levels[level]) continue;
     made m = make(c, &o, &in);
-    const int64_t units[] = {m.w.n_units, laci_winograd4_block_units(&m.w, false), 1};
+    const int64_t units[] = {m.w.n_units, laci_winograd4_units_per_block(&m.w, false), 1};
     for (int at = 0; at < 3; at++) {
       forget(&m.w, &o);
       run(&m, &operands, units[at], at == 0 ? INT16_MAX : 5 * at);

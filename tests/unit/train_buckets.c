@@ -69,7 +69,9 @@ static laci_trainer *open_trainer(const fixture *f, const char *engine, int thre
   return t;
 }
 
-static int64_t size_of(laci_trainer *t) { return laci_optimizer_size(laci_trainer_optimizer(t)); }
+static int64_t size_of(laci_trainer *t) {
+  return laci_optimizer_count_floats(laci_trainer_optimizer(t));
+}
 
 /* ---- Who watches ---- */
 

@@ -59,7 +59,7 @@ static void open_rig(rig *r, laci_optimizer_kind kind) {
   if (laci_arch_build(&arch, &r->model, &err)) fail_msg("%s", err.text);
   if (laci_trainer_create(r->model, &o, &r->trainer, &err)) fail_msg("%s", err.text);
   if (laci_dataset_open(DIGITS, &part, &r->set, &err)) fail_msg("%s", err.text);
-  size_t size = (size_t)laci_optimizer_size(laci_trainer_optimizer(r->trainer));
+  size_t size = (size_t)laci_optimizer_count_floats(laci_trainer_optimizer(r->trainer));
   r->at_best = laci_alloc(size, sizeof(float));
   r->options = (laci_loop_options){
       .feed = {.preprocessing = laci_dataset_preprocessing(r->set),
@@ -90,7 +90,7 @@ static void close_rig(rig *r) {
 }
 
 static size_t weights_bytes(const rig *r) {
-  return (size_t)laci_optimizer_size(laci_trainer_optimizer(r->trainer)) * sizeof(float);
+  return (size_t)laci_optimizer_count_floats(laci_trainer_optimizer(r->trainer)) * sizeof(float);
 }
 
 static lac_status evaluate(void *context, laci_loop_score *score, lac_error *err) {
@@ -362,7 +362,7 @@ static void masks_hold_weights_gradients_and_momentum_at_zero(void **state) {
     const float *weights = laci_trainer_weights(r.trainer);
     const float *gradients = laci_trainer_gradients(r.trainer);
     int64_t n_masked = 0, n_kept = 0;
-    for (int64_t at = 0; at < laci_optimizer_size(o); at++) {
+    for (int64_t at = 0; at < laci_optimizer_count_floats(o); at++) {
       if (r.masks[at]) {
         n_kept += weights[at] != 0;
         continue;

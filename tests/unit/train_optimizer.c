@@ -38,7 +38,7 @@ static laci_npy fixture(const char *name) {
 static laci_optimizer *create(const laci_optimizer_options *options) {
   laci_optimizer *o = NULL;
   assert_int_equal(laci_optimizer_create(options, network, 2, NULL, &o, NULL), LAC_OK);
-  assert_int_equal(laci_optimizer_size(o), N);
+  assert_int_equal(laci_optimizer_count_floats(o), N);
   return o;
 }
 

@@ -237,7 +237,7 @@ static void the_other_setting_goes_on_with_the_same_bits(void **state) {
     (void)step(&p, p.once);
     (void)step(&p, now);
     laci_optimizer *from = laci_trainer_optimizer(now), *to = laci_trainer_optimizer(next);
-    size_t n = (size_t)laci_optimizer_size(from);
+    size_t n = (size_t)laci_optimizer_count_floats(from);
     int64_t n_statistics;
     expect_same(laci_trainer_weights(p.once), laci_trainer_weights(now), (int64_t)n, "weights");
     memcpy(laci_trainer_weights(next), laci_trainer_weights(now), n * sizeof(float));

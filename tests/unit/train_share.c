@@ -78,7 +78,7 @@ int fsync(int fd) {
 static void make_masks(member *m) {
   laci_optimizer *optimizer = laci_trainer_optimizer(m->trainer);
   const laci_parameter *p = laci_trainer_parameters(m->trainer);
-  size_t size = (size_t)laci_optimizer_size(optimizer);
+  size_t size = (size_t)laci_optimizer_count_floats(optimizer);
   m->masks = laci_alloc(size, 1);
   assert_non_null(m->masks);
   memset(m->masks, 1, size);
@@ -216,7 +216,7 @@ static void all_succeed(const run_options *o, const member *members) {
 }
 
 static void assert_same_weights(const member *a, const member *b) {
-  int64_t n = laci_optimizer_size(laci_trainer_optimizer(a->trainer)), n_statistics;
+  int64_t n = laci_optimizer_count_floats(laci_trainer_optimizer(a->trainer)), n_statistics;
   assert_memory_equal(laci_trainer_weights(a->trainer), laci_trainer_weights(b->trainer),
                       (size_t)n * sizeof(float));
   assert_memory_equal(laci_optimizer_slot(laci_trainer_optimizer(a->trainer), 0),

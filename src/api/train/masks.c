@@ -39,7 +39,7 @@ lac_status laci_training_fill_masks(laci_training *t, const lac_mask *mask, lac_
   const laci_parameter *parameters = laci_trainer_parameters(t->trainer);
   laci_optimizer *optimizer = laci_trainer_optimizer(t->trainer);
   if (!mask || lac_mask_count(mask) == 0) return LAC_OK;
-  size_t size = (size_t)laci_optimizer_size(optimizer);
+  size_t size = (size_t)laci_optimizer_count_floats(optimizer);
   t->masks = laci_alloc(size, 1);
   if (!t->masks) return laci_fail_memory(err, "masks");
   memset(t->masks, 1, size);

@@ -134,7 +134,7 @@ int64_t laci_winograd4_block_floats(const laci_winograd4 *w, const laci_winograd
 /* Returns the number of units (rows of tiles of an image, or tiles of 16 images) in a block.
  * together: all threads compute one block at a time. They then read the weights once for it, but
  * wait for each other. */
-int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together) {
+int64_t laci_winograd4_units_per_block(const laci_winograd4 *w, bool together) {
   const int64_t held = together ? 1 << 19 : 1 << 18; /* number of floats that fit in the caches */
   const int64_t least = together ? 64 : 48;          /* least number of lanes for which it is worth
                                                         reading the weights */

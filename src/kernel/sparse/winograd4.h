@@ -151,7 +151,7 @@ static inline int64_t laci_winograd4_point_stride(const laci_winograd4_block *b,
 }
 /** Returns how many units (rows of tiles of an image, or tiles of 16 images) a block should have to
  * fit in a core's caches. together: all threads compute one block at a time. */
-int64_t laci_winograd4_block_units(const laci_winograd4 *w, bool together);
+int64_t laci_winograd4_units_per_block(const laci_winograd4 *w, bool together);
 /** Returns the number of floats for the points of a block (values after the transform), or for its
  * sums, [points][laci_winograd4_point_stride]. */
 int64_t laci_winograd4_block_floats(const laci_winograd4 *w, const laci_winograd4_block *b,

@@ -112,9 +112,9 @@ static void add_nan_checks(bound_search *w, int value, int depth) {
   }
 }
 
-/** May the node, which only selects elements of its operands, have operands without a known bound?
- * True if none of them holds a NaN. */
-static bool has_only_operands_without_nan(bound_search *w, const laci_fused *fused) {
+/** Adds checks for NaN to the operands of a node that only selects elements of them. Returns
+ * whether no operand holds a NaN, so that they need no bound. */
+static bool check_operands_for_nan(bound_search *w, const laci_fused *fused) {
   bool all = true;
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
@@ -175,7 +175,7 @@ static void bound_or_check_node(bound_search *w, const laci_fused *fused) {
   for (int at = 0; at < fused->n_posts; at++) loses = loses || fused->posts[at].value < 0;
   if (loses) {
     if (core.selects_elements && fused->output >= 0 && fused->n_posts == 0 &&
-        has_only_operands_without_nan(w, fused)) {
+        check_operands_for_nan(w, fused)) {
       w->numbers[fused->output] = true;
       loses = false;
     } else {

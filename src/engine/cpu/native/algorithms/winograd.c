@@ -153,13 +153,13 @@ static bool make_result_tiles(laci_net *net, const laci_native_layer *layer, lac
 static void divide_work_among_threads(const laci_net *net, const laci_native_layer *layer,
                                       winograd_state *s) {
   const laci_winograd4 *w = &s->w;
-  const int64_t n_threads = net->n_threads, apart = laci_winograd4_block_units(w, false);
+  const int64_t n_threads = net->n_threads, apart = laci_winograd4_units_per_block(w, false);
   const double shared = laci_cost_figures_of(net, layer)->weights_shared;
   const bool small = (double)laci_winograd4_weight_bytes(&w->window) <= shared;
   s->n_blocks = laci_ceil_div(w->n_units, apart);
   s->shares = small && s->n_blocks >= n_threads ? n_threads : 1;
   if (s->shares > 1) s->n_blocks = laci_ceil_div(s->n_blocks, n_threads) * n_threads;
-  else s->n_blocks = laci_ceil_div(w->n_units, laci_winograd4_block_units(w, true));
+  else s->n_blocks = laci_ceil_div(w->n_units, laci_winograd4_units_per_block(w, true));
   const laci_winograd4_block b =
       laci_winograd4_block_of_units(w, 0, laci_ceil_div(w->n_units, s->n_blocks));
   s->n_points = laci_winograd4_block_floats(w, &b, w->sources);

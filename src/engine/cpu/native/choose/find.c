@@ -139,9 +139,9 @@ static bool find_weighted_layer(laci_net *net, const laci_fused *fused, bool byt
   return !layer->is_dense || laci_native_can_gain_without_zeros(net, layer);
 }
 
-/** Is each of the layer's values of one kind for all layers? A value must not be a matrix of rows
- * to one layer and images of a convolution to another. */
-static bool are_values_of_one_kind(uint8_t *kinds, const laci_native_layer *layer) {
+/** Sets the kind of the layer's values: a matrix of rows, or images of a convolution. False: one of
+ * them has the other kind in another layer. */
+static bool set_kind_of_values(uint8_t *kinds, const laci_native_layer *layer) {
   const uint8_t kind = layer->rows ? 1 : 2;
   for (int at = 0; at < laci_native_n_values(layer); at++) {
     const int value = laci_native_nth_value(layer, at);
@@ -200,7 +200,7 @@ void laci_native_find_layers(laci_net *net) {
     const int first = n;
     const int found = find_layers_of_node(net, &plan->fused[scheduled->fused], bytes, &layers[n]);
     for (int at = first; at < first + found; at++) {
-      if (!are_values_of_one_kind(kinds, &layers[at])) continue;
+      if (!set_kind_of_values(kinds, &layers[at])) continue;
       layers[n] = layers[at];
       layers[n].last = layers[n].fused;
       layers[n].algorithm = laci_algorithm_default_of_kind(layers[n].kind);
