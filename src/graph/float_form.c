@@ -618,7 +618,7 @@ static const laci_node *make_node_without_copies(builder *b, const laci_node *no
 
 enum { N_BITS_DATA, N_BITS_WEIGHT, N_BITS_SCALES, N_BITS_ZEROS, N_BITS_ORDER, N_BITS_BIAS };
 
-/** Is it a MatMulNBits of f32 whose weight is stored, in the order of its channels? */
+/** Is it a MatMulNBits of f32 with a stored weight whose channels are not rearranged (g_idx)? */
 static bool is_product_of_blocks(const builder *b, const laci_node *node) {
   if (node->op != &laci_op_ms_mat_mul_n_bits || node->n_inputs <= N_BITS_SCALES) return false;
   if (node->n_inputs > N_BITS_ORDER && node->inputs[N_BITS_ORDER] >= 0) return false;

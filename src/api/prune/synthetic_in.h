@@ -120,8 +120,9 @@ const char *laci_synthetic_find_noun(const laci_graph *graph);
  * normal numbers of deviation 0.3. Rows of numbers have the scale that the network's first steps
  * undo. Open lengths of texts are 128. Those of sounds are one second, or the longest of the usual
  * shorter ones that the network takes. Of inputs in how->constants only sizes and the number are
- * described. Arrays are in the arena. Fails LAC_BAD_SHAPE for an input without a rule, or if no length is
- * taken; LAC_BAD_VALUE for rows of numbers that the network does not scale. (synthetic_inputs.c) */
+ * described. Arrays are in the arena. Fails LAC_BAD_SHAPE for an input without a rule, or if no
+ * length is taken; LAC_BAD_VALUE for rows of numbers that the network does not scale.
+ * (synthetic_inputs.c) */
 LAC_MUST_CHECK lac_status laci_synthetic_describe_inputs(const laci_graph *graph,
                                                          const laci_samples_options *how,
                                                          laci_drawn_input *inputs,

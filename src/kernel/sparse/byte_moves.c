@@ -25,8 +25,8 @@ static int64_t count_equal(const int32_t *list, int64_t at, int64_t n) {
   return same;
 }
 
-/* Returns the longest run of columns from column `at` of y on. columns: [n] the operand's column for
- * each column of y; -1: the part has none. columns[at] is not -1. */
+/* Returns the longest run of columns from column `at` of y on. columns: [n] the column of the
+ * operand for each column of y; -1: the part has none. columns[at] is not -1. */
 static laci_byte_run find_run(const int32_t *columns, int64_t at, int64_t n) {
   laci_byte_run r = {(int32_t)at, columns[at], 1, 1, 1, (int32_t)count_equal(columns, at, n)};
   int64_t next = at + r.repeat;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * com.microsoft.SkipSimplifiedLayerNormalization: s = x + skip + bias, y = s / sqrt(mean s^2 +
- * epsilon) * gamma over the last axis. Inputs x, skip, gamma, bias, which may be absent; outputs y,
+ * epsilon) * gamma over the last axis. Inputs x, skip, gamma, bias (may be absent); outputs y,
  * mean (never filled), 1 / sqrt(mean s^2 + epsilon), s. */
 #include "graph/ops/shared/microsoft_in.h"
 

@@ -43,8 +43,8 @@ laci_gemm_pack_b laci_patches_pack_columns;
 /** Sets y[image, channel, ...] = bias[channel]; without a bias, y stays 0. */
 void laci_conv_fill_bias(const laci_eval *eval);
 
-/** Computes y[image, group, k, out] += sum over r of a[group][k][r] * patches[r][out], for all images
- * and groups. a: [n_groups][rows of y in a group][rows of patches], row-major. */
+/** Computes y[image, group, k, out] += sum over r of a[group][k][r] * patches[r][out], for all
+ * images and groups. a: [n_groups][rows of y in a group][rows of patches], row-major. */
 LAC_MUST_CHECK lac_status laci_conv_add_products(const laci_eval *eval, const laci_patches *patches,
                                                  const double *a, int64_t n_groups);
 

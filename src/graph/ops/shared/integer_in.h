@@ -14,8 +14,8 @@
 #include "graph/ops/shared/op_in.h"
 #include "graph/quantized.h"
 
-/** Returns the scale or zero point that applies to element `at` of x: of a list, the element for
- * that element's index along the axis; of a list of one element, that one. */
+/** Returns the scale or zero point of element `at` of x. `list` has one element for all of x, or
+ * one for each index along the axis. */
 double laci_quantized_list_element(const laci_buf *list, const laci_shape *x, int axis, int64_t at);
 /** Does a list of scales or zero points have one element, or one for each index of x along the
  * axis? True where list is NULL. */
