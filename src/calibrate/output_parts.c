@@ -109,18 +109,12 @@ void laci_output_parts_clear(laci_output_parts *parts) {
 
 /* ---- Sums ---- */
 
-static int64_t index_of_largest(const float *x, int64_t n) {
-  int64_t at = 0;
-  for (int64_t i = 1; i < n; i++)
-    if (x[i] > x[at]) at = i;
-  return at;
-}
-
 void laci_output_parts_add_errors(const laci_output_parts *parts, const float *const y[2],
                                   int64_t begin, int64_t n, double *e, double *s) {
   for (int64_t r = 0; parts->answers && r < n / parts->row; r++) {
     const int64_t at = begin + r * parts->row;
-    e[0] += index_of_largest(y[0] + at, parts->row) != index_of_largest(y[1] + at, parts->row);
+    e[0] += laci_index_of_largest(y[0] + at, parts->row) !=
+            laci_index_of_largest(y[1] + at, parts->row);
     s[0] += 1;
   }
   for (int64_t j = begin; !parts->answers && j < begin + n; j++) {

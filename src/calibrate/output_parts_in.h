@@ -26,6 +26,14 @@ typedef struct laci_output_parts {
                               from laci_alloc; NULL: all slices have one scale */
 } laci_output_parts;
 
+/** Returns the index of the largest of n numbers; of equal ones the first. */
+static inline int64_t laci_index_of_largest(const float *x, int64_t n) {
+  int64_t at = 0;
+  for (int64_t i = 1; i < n; i++)
+    if (x[i] > x[at]) at = i;
+  return at;
+}
+
 /** Decides how an output is divided into parts, by its content x for the first batch, [elements of
  * shape]. If memory is short, it is treated as having one scale. */
 void laci_output_parts_decide(const laci_shape *shape, const float *x, laci_output_parts *parts);

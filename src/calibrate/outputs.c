@@ -415,13 +415,6 @@ static void cache_outputs(const comparison *c, int worker) {
   }
 }
 
-static int64_t index_of_largest(const float *x, int64_t n) {
-  int64_t at = 0;
-  for (int64_t i = 1; i < n; i++)
-    if (x[i] > x[at]) at = i;
-  return at;
-}
-
 static void compare_answers(const comparison *c, int worker, const float *const y[NETWORKS],
                             const laci_shape *shape, sums *s) {
   int64_t n = shape->rank > 1 ? shape->dims[shape->rank - 1] : 0;
@@ -432,7 +425,7 @@ static void compare_answers(const comparison *c, int worker, const float *const 
   s->n_answers = count;
   s->n_labelled = labels ? count : 0;
   for (int64_t i = 0; i < count; i++) {
-    int64_t a = index_of_largest(y[0] + i * n, n), b = index_of_largest(y[1] + i * n, n);
+    int64_t a = laci_index_of_largest(y[0] + i * n, n), b = laci_index_of_largest(y[1] + i * n, n);
     s->n_agree += a == b;
     if (!labels) continue;
     bool right_a = a == labels[first + i], right_b = b == labels[first + i];

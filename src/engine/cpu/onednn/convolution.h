@@ -37,6 +37,7 @@ void laci_conv_exchange_window_axes(laci_window *window);
 /** Returns a view of the tensor, one pixel wide or high, with height and width exchanged. */
 int laci_conv_exchange_tensor_axes(laci_net *net, int tensor);
 
+bool laci_is_constant_of_floats(const laci_net *net, int value);
 /** Is it a convolution with constant weights and a window that oneDNN supports? */
 laci_lower_supports laci_can_lower_conv_constant;
 

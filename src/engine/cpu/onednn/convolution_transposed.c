@@ -123,10 +123,6 @@ static int group_phases(const axis_plan *axis, bool each, phases groups[MOST_STR
   return n;
 }
 
-static bool is_constant_of_floats(const laci_net *net, int value) {
-  return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
-}
-
 static bool can_lower_transposed(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   phases groups[MOST_STRIDE];
@@ -134,8 +130,8 @@ static bool can_lower_transposed(laci_net *net, const laci_fused *fused, const c
   transposed t;
   *why = "weights or a bias that change";
   if (!laci_plan_has_input(node, 0) || !laci_plan_is_float(&net->plan, node->inputs[0]) ||
-      !laci_plan_has_input(node, 1) || !is_constant_of_floats(net, node->inputs[1]) ||
-      (laci_plan_has_input(node, 2) && !is_constant_of_floats(net, node->inputs[2]))) {
+      !laci_plan_has_input(node, 1) || !laci_is_constant_of_floats(net, node->inputs[1]) ||
+      (laci_plan_has_input(node, 2) && !laci_is_constant_of_floats(net, node->inputs[2]))) {
     return false;
   }
   *why = "a window that is not composed of short ones";

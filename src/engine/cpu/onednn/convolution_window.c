@@ -121,7 +121,7 @@ int laci_conv_exchange_tensor_axes(laci_net *net, int tensor) {
 
 /* ---- Constant weights ---- */
 
-static bool is_constant_of_floats(const laci_net *net, int value) {
+bool laci_is_constant_of_floats(const laci_net *net, int value) {
   return laci_plan_is_constant(&net->plan, value) && laci_plan_is_float(&net->plan, value);
 }
 
@@ -131,7 +131,7 @@ bool laci_can_lower_conv_constant(laci_net *net, const laci_fused *fused, const 
   bool constant = laci_plan_has_input(node, 0) && laci_plan_has_input(node, 1) &&
                   node->outputs[0] >= 0 && laci_plan_is_float(&net->plan, node->inputs[0]);
   for (int at = 1; at < node->n_inputs && constant; at++) {
-    constant = node->inputs[at] < 0 || is_constant_of_floats(net, node->inputs[at]);
+    constant = node->inputs[at] < 0 || laci_is_constant_of_floats(net, node->inputs[at]);
   }
   *why = "weights or a bias that change";
   if (!constant) return false;

@@ -103,6 +103,8 @@ const char *laci_native_product_name(laci_net *net, const laci_native_layer *lay
 /** Returns the cost figures of this processor (costs/costs.h) for the type of the layer's values;
  * layer NULL: the figures for reorders. */
 const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_native_layer *layer);
+/** Returns the cost figures of this processor for f32, whatever the type of the net's values is. */
+const laci_cost_figures *laci_cost_figures_of_floats(const laci_net *net);
 /** laci_cost_n_results returns the number of results of a layer. laci_cost_n_terms returns the
  * number of products that are summed for one result. laci_cost_n_tiles returns the number of tiles
  * (groups of result pixels in vector registers) that hold all results, if rows of pixels have

@@ -17,12 +17,16 @@ const laci_cost_figures *laci_cost_figures_of(const laci_net *net, const laci_na
   return find_section_figures(net, layer && layer->int8 ? LACI_COSTS_int8 : LACI_COSTS_f32);
 }
 
+const laci_cost_figures *laci_cost_figures_of_floats(const laci_net *net) {
+  return find_section_figures(net, LACI_COSTS_f32);
+}
+
 bool laci_vector_kernel_may_be_faster(const laci_net *net, int64_t n_weights) {
-  return (double)n_weights >= find_section_figures(net, LACI_COSTS_f32)->vector_weights;
+  return (double)n_weights >= laci_cost_figures_of_floats(net)->vector_weights;
 }
 
 bool laci_vector_kernel_is_faster(const laci_net *net, double kept) {
-  return kept * 100 <= find_section_figures(net, LACI_COSTS_f32)->vector_kept;
+  return kept * 100 <= laci_cost_figures_of_floats(net)->vector_kept;
 }
 
 bool laci_cost_is_memory_bound(const laci_native_layer *layer) {
@@ -33,11 +37,11 @@ bool laci_cost_is_memory_bound(const laci_native_layer *layer) {
 double laci_cost_of_memory_bound(const laci_net *net, const laci_native_layer *layer) {
   return laci_cost_n_results(layer) * (layer->int8
                                            ? find_section_figures(net, LACI_COSTS_int8)->light
-                                           : find_section_figures(net, LACI_COSTS_f32)->pool);
+                                           : laci_cost_figures_of_floats(net)->pool);
 }
 
 double laci_cost_of_memory_bound_dense(const laci_net *net, const laci_native_layer *layer) {
-  const laci_cost_figures *c = find_section_figures(net, LACI_COSTS_f32);
+  const laci_cost_figures *c = laci_cost_figures_of_floats(net);
   if (!layer->int8) return laci_cost_n_results(layer) * c->pool;
   if (layer->kind == LACI_NATIVE_MOVE)
     return layer->move->is_view

@@ -65,10 +65,6 @@ static int find_result_after_quantization(const laci_cpu_plan *plan, int value) 
   return laci_native_canonical_value(plan, value);
 }
 
-static const laci_cost_figures *cost_figures_of_floats(const laci_net *net) {
-  return &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32];
-}
-
 /** Are layers wanted even if native kernels gain nothing? */
 static bool may_find_slower_layers(const laci_net *net) {
   return net->use->which == LACI_NATIVE_USE_ALL;
@@ -79,7 +75,7 @@ static bool may_find_slower_layers(const laci_net *net) {
  * kept. */
 static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) {
   enum { FEW = 8 };
-  const bool known = cost_figures_of_floats(net)->by_gemm > 0 || net->timings;
+  const bool known = laci_cost_figures_of_floats(net)->by_gemm > 0 || net->timings;
   return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
 }
 
@@ -134,8 +130,9 @@ static bool find_weighted_layer(laci_net *net, const laci_fused *fused, bool byt
   layer->kept = laci_net_nonzero_share(net, node->inputs[1]);
   if (bytes) laci_native_make_int8_if_possible(net, layer);
   if (is_float_product_of_few_rows(net, layer)) return false;
-  layer->is_dense = layer->kept * 100 > cost_figures_of_floats(net)->most_kept && !layer->int8 &&
-                    !may_find_slower_layers(net) && !has_narrow_groups(net, &layer->window);
+  layer->is_dense = layer->kept * 100 > laci_cost_figures_of_floats(net)->most_kept &&
+                    !layer->int8 && !may_find_slower_layers(net) &&
+                    !has_narrow_groups(net, &layer->window);
   return !layer->is_dense || laci_native_can_gain_without_zeros(net, layer);
 }
 

@@ -26,13 +26,9 @@ static const laci_fused *find_fused_node(const laci_net *net, const laci_node *n
   return fused->output >= 0 ? fused : NULL;
 }
 
-static const laci_cost_figures *cost_figures_of_floats(const laci_net *net) {
-  return &net->costs->tables[LACI_COSTS_f32]->figures[LACI_COSTS_f32];
-}
-
 static double cost_of_bytes(const laci_net *net, const laci_engine_step *info) {
   const double bytes = (double)info->bytes_read + (double)info->bytes_written;
-  return bytes * cost_figures_of_floats(net)->light / (SUM_OPERANDS * FLOAT);
+  return bytes * laci_cost_figures_of_floats(net)->light / (SUM_OPERANDS * FLOAT);
 }
 
 /* Returns the cost of a matrix product by dense kernels. With few rows it is the time of reading
@@ -59,6 +55,6 @@ double laci_native_predict_cost(laci_net *net, const laci_net_step *step,
 }
 
 double laci_native_seconds_of_cost(const laci_net *net, double cost) {
-  const double known = cost_figures_of_floats(net)->unit * 1e-12;
+  const double known = laci_cost_figures_of_floats(net)->unit * 1e-12;
   return cost * (known > 0 ? known : usual_unit) / net->n_threads;
 }
