@@ -57,7 +57,8 @@ static bool has_channel_axis(const laci_value *value) {
   return value->type.shape.rank >= 2 && laci_dtype_is_float(value->type.dtype);
 }
 
-/* Makes *points, which it takes, those of the value, and computes the moments. */
+/* Makes *points_of the points of the value, which owns them from now on, and computes the value's
+ * moments. */
 static lac_status set_points_of_channels(walk *w, int value, int source, laci_buf **points_of,
                                          lac_error *err) {
   laci_buf *from = *points_of;

@@ -49,8 +49,8 @@ static int64_t find_next_kept_block(const laci_code_block *code_block, int64_t a
   return at;
 }
 
-/* Loads those bf16 pairs of a block in which a row keeps a column. x_first: number of floats by
- * which the pointer to x is ahead of its beginning. */
+/* Loads those bf16 pairs of a block of which at least one row keeps a column. x_first: number of
+ * floats by which the pointer to x is ahead of its beginning. */
 static void write_block_load(laci_code *code, const laci_sparse_frame *f,
                              const laci_code_block *code_block, int64_t block, int to,
                              int64_t x_first) {

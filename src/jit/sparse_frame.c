@@ -48,7 +48,7 @@ void laci_sparse_write_prefetch_start(laci_code *code, const laci_sparse_frame *
                (laci_x86_memory){LACI_X86_R8, LACI_SPARSE_AHEAD_RESIDUAL, sizeof(float), 0});
 }
 
-/* The range [first, last) of the cache lines to prefetch that is prefetched with one column. */
+/* The cache lines [first, last) that are prefetched with one column, out of all to prefetch. */
 typedef struct due_lines {
   int64_t first, last;
 } due_lines;
