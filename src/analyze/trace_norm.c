@@ -113,7 +113,7 @@ static bool find_norm_axis(const laci_graph *graph, int value, int v, laci_weigh
   return kept && has_size_one_except_along(graph, value, v, n->axis);
 }
 
-static bool is_unshared_stored_float(const laci_graph *graph, int value) {
+static bool is_changeable_stored_float(const laci_graph *graph, int value) {
   if (value < 0 || graph->values[value].stored < 0 || graph->values[value].is_output) return false;
   const laci_stored *stored = &graph->stored[graph->values[value].stored];
   return laci_dtype_is_float(stored->dtype) && !stored->overridable && !stored->in_function;
@@ -124,7 +124,7 @@ static bool is_unshared_stored_float(const laci_graph *graph, int value) {
 static bool is_weight_norm(const laci_graph *graph, int v, int g, int below,
                            const laci_weight_norm *from, laci_weight_norm *out) {
   laci_weight_norm n = *from;
-  if (!is_unshared_stored_float(graph, v) || !is_unshared_stored_float(graph, g) || v == g ||
+  if (!is_changeable_stored_float(graph, v) || !is_changeable_stored_float(graph, g) || v == g ||
       !find_norm_axis(graph, below, v, &n) || !has_size_one_except_along(graph, g, v, n.axis))
     return false;
   n.v = v;

@@ -16,7 +16,7 @@ static const laci_stored *find_loaded_floats(const laci_graph *graph, const laci
   return stored && stored->bytes ? stored : NULL;
 }
 
-static bool has_statistics(const laci_graph *graph, const laci_node *node) {
+static bool is_norm_with_statistics(const laci_graph *graph, const laci_node *node) {
   if (node->domain[0] || strcmp(node->type, "BatchNormalization") != 0 || node->body) return false;
   const laci_stored *mean = find_loaded_floats(graph, node, 3),
                     *variance = find_loaded_floats(graph, node, 4);
@@ -62,7 +62,7 @@ lac_status laci_norms_find(const laci_graph *graph, laci_norms *norms, lac_error
       laci_arena_alloc(&norms->arena, (size_t)graph->n_nodes + 1, sizeof *norms->values);
   if (!norms->list || !norms->values) return laci_fail_memory(err, "statistics of samples");
   for (int id = 0; id < graph->n_nodes; id++) {
-    if (!has_statistics(graph, &graph->nodes[id])) continue;
+    if (!is_norm_with_statistics(graph, &graph->nodes[id])) continue;
     lac_status st = add_norm(norms, graph, &graph->nodes[id], err);
     if (st) return st;
   }

@@ -72,7 +72,7 @@ static lac_status create_networks(laci_sequence *s, const laci_weighted_graph *f
   return st;
 }
 
-static lac_status find_stops(laci_sequence *s, lac_error *err) {
+static lac_status check_and_set_stops(laci_sequence *s, lac_error *err) {
   const laci_network *n = first_network(s);
   for (int k = 0; k < s->how.n_stops; k++) {
     const int value = n->alias ? n->alias[s->how.stops[k]] : s->how.stops[k];
@@ -147,7 +147,7 @@ static lac_status plan(laci_sequence *s, lac_error *err) {
   s->last_stop = laci_alloc(n_values, sizeof *s->last_stop);
   s->kept = laci_alloc(n_values, sizeof *s->kept);
   const bool ok = there && s->stops && s->parts && s->last_stop && s->kept;
-  lac_status st = ok ? find_stops(s, err) : fail_no_memory(err);
+  lac_status st = ok ? check_and_set_stops(s, err) : fail_no_memory(err);
   if (!st) st = plan_parts(s, there, err);
   if (!st) st = list_part_outputs(s, err);
   laci_free(there);

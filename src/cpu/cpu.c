@@ -36,7 +36,7 @@ static atomic_int level_most;     /* the highest level that is allowed; set once
                                      known */
 
 #if defined(__x86_64__)
-static bool processor_has_avx512f(void) {
+static bool processor_has_avx512_of_kernels(void) {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
@@ -47,7 +47,7 @@ static laci_cpu_level level_of_processor(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return LACI_CPU_ANY;
-  const bool all = processor_has_avx512f() && __builtin_cpu_supports("avx512vnni");
+  const bool all = processor_has_avx512_of_kernels() && __builtin_cpu_supports("avx512vnni");
   return all ? LACI_CPU_AVX512 : LACI_CPU_AVX2;
 #else
   return ladder[N_STEPS - 1];
@@ -81,7 +81,7 @@ laci_cpu_level laci_cpu_level_in_force(void) {
 
 bool laci_cpu_has_avx512f(void) {
 #if defined(__x86_64__)
-  if (laci_cpu_level_in_force() == LACI_CPU_ANY || !processor_has_avx512f()) return false;
+  if (laci_cpu_level_in_force() == LACI_CPU_ANY || !processor_has_avx512_of_kernels()) return false;
   return atomic_load_explicit(&level_most, memory_order_relaxed) != LACI_CPU_AVX2;
 #else
   return false;

@@ -79,7 +79,8 @@ void laci_sparse_write_terms_zmm(laci_code *code, laci_x86_op op, uint32_t rows,
     for (int32_t end = *at; later && end < LACI_SPARSE_REACH; end += (int32_t)sizeof(float)) {
       later &= later - 1;
     }
-    laci_x86_broadcasts(code, op, rows & ~later, with, laci_x86_at(LACI_SPARSE_WEIGHT, *at));
+    laci_x86_multiply_add_broadcasts(code, op, rows & ~later, with,
+                                     laci_x86_at(LACI_SPARSE_WEIGHT, *at));
     *at += __builtin_popcount(rows & ~later) * (int32_t)sizeof(float);
     rows = later;
     if (*at < LACI_SPARSE_REACH) continue;

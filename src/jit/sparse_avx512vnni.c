@@ -151,11 +151,12 @@ static void write_scaling(laci_code *code, const laci_sparse_frame *f, int row) 
   const int32_t at = row * (int32_t)sizeof(float);
   laci_x86_vector_op(code, ZMM, LACI_X86_CVTDQ2PS, row, 0, row);
   if (!f->after.rest) {
-    laci_x86_broadcast(code, LACI_X86_MULPS, row, row, laci_x86_at(LACI_X86_R8, at));
+    laci_x86_multiply_add_broadcast(code, LACI_X86_MULPS, row, row, laci_x86_at(LACI_X86_R8, at));
     return;
   }
   write_broadcast_load(code, TAKEN, laci_x86_at(LACI_X86_RDX, at));
-  laci_x86_broadcast(code, LACI_X86_FMADD231PS, TAKEN, row, laci_x86_at(LACI_X86_R8, at));
+  laci_x86_multiply_add_broadcast(code, LACI_X86_FMADD231PS, TAKEN, row,
+                                  laci_x86_at(LACI_X86_R8, at));
   laci_x86_vector_op(code, ZMM, LACI_X86_PAND, row, TAKEN, TAKEN);
 }
 
@@ -169,7 +170,8 @@ static void write_residual_addition(laci_code *code, int row) {
   laci_x86_vector_op(code, ZMM, LACI_X86_PAND, TAKEN, from, BYTE);
   laci_x86_vector_op(code, ZMM, LACI_X86_PSUBD, TAKEN, TAKEN, RESIDUAL_ZERO);
   laci_x86_vector_op(code, ZMM, LACI_X86_CVTDQ2PS, TAKEN, 0, TAKEN);
-  laci_x86_broadcast(code, LACI_X86_FMADD231PS, row, TAKEN, LACI_SPARSE_FIELD(residual_scale));
+  laci_x86_multiply_add_broadcast(code, LACI_X86_FMADD231PS, row, TAKEN,
+                                  LACI_SPARSE_FIELD(residual_scale));
 }
 
 /* Converts the numbers of four rows to bytes: first row after row, then interleaved lane by

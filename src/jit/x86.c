@@ -303,7 +303,8 @@ void laci_x86_vector_op_with_memory(laci_code *code, laci_x86_width width, laci_
   finish_instruction(code, &l);
 }
 
-void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x86_memory b) {
+void laci_x86_multiply_add_broadcast(laci_code *code, laci_x86_op op, int acc, int a,
+                                     laci_x86_memory b) {
   append_evex_with_memory(code, op, (operands){.reg = acc, .a = a}, b, (extras){.broadcast = true});
 }
 
@@ -316,13 +317,14 @@ static uint64_t encode_accumulator(int acc) {
 
 /* Multiply-adds differ only in a few bits, and in their last byte if all displacements are short.
  * So one is encoded, and each of them is made from it and written by one store of eight bytes. */
-void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, laci_x86_memory b) {
+void laci_x86_multiply_add_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a,
+                                      laci_x86_memory b) {
   const int n = __builtin_popcount(accs), first = b.displacement / 4, last = first + n - 1;
   const bool absent = first <= 0 && last >= 0;
   if (n == 0) return;
   if (b.displacement % 4 || first < -128 || last > 127 || absent) {
     for (; accs; accs &= accs - 1, b.displacement += 4) {
-      laci_x86_broadcast(code, op, __builtin_ctz(accs), a, b);
+      laci_x86_multiply_add_broadcast(code, op, __builtin_ctz(accs), a, b);
     }
     return;
   }

@@ -112,11 +112,13 @@ void laci_x86_vector_op_with_memory(laci_code *code, laci_x86_width width, laci_
                                     int a, laci_x86_memory b);
 /** Appends acc += a * [b], with four bytes of memory broadcast to all 16 lanes: FMADD231PS,
  * DPBF16PS or DPBUSD. With MULPS, acc = a * [b]. */
-void laci_x86_broadcast(laci_code *code, laci_x86_op op, int acc, int a, laci_x86_memory b);
-/** Appends laci_x86_broadcast for every acc whose bit is set, in ascending order, with consecutive
- * four-byte numbers in memory. Most code consists of these; appending them together is several
- * times as fast. */
-void laci_x86_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a, laci_x86_memory b);
+void laci_x86_multiply_add_broadcast(laci_code *code, laci_x86_op op, int acc, int a,
+                                     laci_x86_memory b);
+/** Appends laci_x86_multiply_add_broadcast for every acc whose bit is set, in ascending order, with
+ * consecutive four-byte numbers in memory. Most code consists of these; appending them together is
+ * several times as fast. */
+void laci_x86_multiply_add_broadcasts(laci_code *code, laci_x86_op op, uint32_t accs, int a,
+                                      laci_x86_memory b);
 /** Load or store only the lanes of mask register k, 1 to 7; the other lanes of a loaded register
  * become zero. */
 void laci_x86_load_masked(laci_code *code, int to, int k, laci_x86_memory from);

@@ -86,7 +86,7 @@ static bool resolve_path(const char *path, char real[PATH_MAX]) {
   return n >= 0 && (size_t)n < PATH_MAX - end;
 }
 
-static bool is_path_inside_folder(const char *real, const char *folder) {
+static bool is_path_of_run_file(const char *real, const char *folder) {
   size_t n = strlen(folder), n_best = strlen(LACI_RUN_BEST "/");
   if (strncmp(real, folder, n) != 0 || (n > 1 && real[n] != '/')) return false;
   const char *rest = real + n + (n > 1 ? 1 : 0);
@@ -112,8 +112,8 @@ bool laci_run_may_write_path(const char *folder, const char *path) {
   char real[PATH_MAX], resolved[PATH_MAX], best[PATH_MAX];
   struct stat file;
   if (!realpath(folder, resolved)) return false;
-  if (resolve_path(path, real) && is_path_inside_folder(real, resolved)) return true;
-  if (realpath(path, real) && is_path_inside_folder(real, resolved)) return true;
+  if (resolve_path(path, real) && is_path_of_run_file(real, resolved)) return true;
+  if (realpath(path, real) && is_path_of_run_file(real, resolved)) return true;
   if (stat(path, &file) != 0) return false;
   int n = snprintf(best, sizeof best, "%s/" LACI_RUN_BEST, resolved);
   return is_run_file_in_folder(resolved, &file) ||

@@ -209,7 +209,7 @@ static void special_forms(listing *l, const int reg[3], laci_x86_memory m) {
   const int k = 1 + reg[2] % 7;
   (void)text_of(m, text);
   for (size_t at = 0; at < sizeof products / sizeof *products; at++) {
-    laci_x86_broadcast(&l->code, products[at].op, reg[0], reg[1], m);
+    laci_x86_multiply_add_broadcast(&l->code, products[at].op, reg[0], reg[1], m);
     expect(l, "%s %s{1to16},%%zmm%d,%%zmm%d", products[at].name, text, reg[1], reg[0]);
   }
   laci_x86_load_masked(&l->code, reg[0], k, m);
@@ -280,7 +280,7 @@ static void many_broadcasts_read_as_one_by_one(void **state) {
         m.index = LACI_X86_R9;
         m.scale = 4;
       }
-      laci_x86_broadcasts(&l.code, products[at % 4].op, accs[at % 7], a, m);
+      laci_x86_multiply_add_broadcasts(&l.code, products[at % 4].op, accs[at % 7], a, m);
       for (int acc = 0; acc < 32; acc++) {
         if (!(accs[at % 7] >> acc & 1)) continue;
         (void)text_of(m, text);

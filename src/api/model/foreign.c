@@ -159,14 +159,14 @@ static kind find_format_of_text(const uint8_t *bytes, size_t n) {
   return (kind){"a text", NULL, LAC_HINT_NONE};
 }
 
-static bool is_safetensors(const uint8_t *bytes, size_t n) {
+static bool begins_as_safetensors(const uint8_t *bytes, size_t n) {
   uint64_t header = 0;
   for (size_t k = 0; k < 8 && k < n; k++) header |= (uint64_t)bytes[k] << (8 * k);
   return n > 9 && header > 1 && header <= MOST_HEADER && bytes[8] == '{' && bytes[9] == '"';
 }
 
 /* Is this a pickle of protocol 2 or later? PyTorch's old files consist of several pickles. */
-static bool is_pickle(const uint8_t *bytes, size_t n) {
+static bool begins_as_pickle(const uint8_t *bytes, size_t n) {
   return n > 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5 && bytes[2] >= 0x20;
 }
 
@@ -178,9 +178,9 @@ static kind find_format_of_file(const uint8_t *bytes, size_t n, const char *path
       return magics[k].is;
   }
   if (n > 4 && memcmp(bytes, "PK\3\4", 4) == 0) return find_format_of_zip(bytes, n, path);
-  if (is_safetensors(bytes, n))
+  if (begins_as_safetensors(bytes, n))
     return (kind){"weights in safetensors, without their network", TORCH, LAC_HINT_NONE};
-  if (is_pickle(bytes, n))
+  if (begins_as_pickle(bytes, n))
     return (kind){"a Python pickle, such as PyTorch writes", TORCH, LAC_HINT_NONE};
   if (begins_as_text(bytes, n)) return find_format_of_text(bytes, n);
   return find_format_by_name(path);

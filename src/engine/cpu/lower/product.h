@@ -17,7 +17,7 @@ typedef struct laci_right_operand {
 } laci_right_operand;
 
 /** Are the operands of a Gemm or MatMul floats of a rank that oneDNN supports? */
-bool laci_product_has_float_operands(const laci_net *net, const laci_node *node);
+bool laci_product_has_supported_operands(const laci_net *net, const laci_node *node);
 /** Is the node a Gemm or MatMul with a constant matrix on the right (laci_right_operand)? C must be
  * absent, a constant row, or one constant number. */
 laci_lower_supports laci_is_product_with_constant_matrix;

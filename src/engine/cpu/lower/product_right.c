@@ -17,7 +17,7 @@ static bool is_c_a_bias(const laci_net *net, const laci_node *node, int64_t colu
          laci_plan_is_float(&net->plan, node->inputs[2]) && row;
 }
 
-bool laci_product_has_float_operands(const laci_net *net, const laci_node *node) {
+bool laci_product_has_supported_operands(const laci_net *net, const laci_node *node) {
   if (!laci_plan_has_input(node, 0) || !laci_plan_has_input(node, 1) || node->outputs[0] < 0)
     return false;
   const laci_shape *a = laci_plan_shape(&net->plan, node->inputs[0]);
@@ -31,7 +31,7 @@ bool laci_is_product_with_constant_matrix(laci_net *net, const laci_fused *fused
                                           const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "a matrix or a sum that changes";
-  if (!laci_product_has_float_operands(net, node)) return false;
+  if (!laci_product_has_supported_operands(net, node)) return false;
   if (!laci_plan_is_constant(&net->plan, node->inputs[1])) return false;
   if (node->op != &laci_op_gemm) return laci_plan_shape(&net->plan, node->inputs[1])->rank == 2;
   return is_c_a_bias(net, node, laci_plan_shape(&net->plan, node->outputs[0])->dims[1]);

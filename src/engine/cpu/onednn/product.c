@@ -109,7 +109,7 @@ static laci_primitive *describe_batched_product(laci_net *net, int operands[2],
 static bool can_lower_product_of_values(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "operands of this kind";
-  return laci_product_has_float_operands(net, node) &&
+  return laci_product_has_supported_operands(net, node) &&
          laci_plan_shape(&net->plan, node->inputs[0])->rank > 1;
 }
 

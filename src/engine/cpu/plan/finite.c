@@ -74,7 +74,7 @@ static void add_operand_checks(bound_search *w, const laci_fused *fused, bool al
 
 enum { DEEPEST = 64 };
 
-static bool has_no_nan(bound_search *w, int value) {
+static bool is_known_without_nan(bound_search *w, int value) {
   if (value < 0 || !laci_plan_is_float(w->plan, value)) return true;
   if (laci_plan_is_constant(w->plan, value))
     return !isnan(laci_finite_operand_bound(w->plan, w->bounds, value));
@@ -94,14 +94,14 @@ static const laci_fused *find_selecting_node(bound_search *w, int value) {
 /** Adds checks of the values whose elements `value` selects, until it is certain that `value` has
  * no NaN. */
 static void add_nan_checks(bound_search *w, int value, int depth) {
-  if (has_no_nan(w, value)) return;
+  if (is_known_without_nan(w, value)) return;
   const laci_fused *fused = depth < DEEPEST ? find_selecting_node(w, value) : NULL;
   const int n = fused ? laci_fused_n_reads(w->plan, fused, false) : 0;
   bool sure = fused != NULL;
   for (int at = 0; at < n; at++) {
     const int operand = laci_fused_nth_read(w->plan, fused, at);
     add_nan_checks(w, operand, depth + 1);
-    sure = sure && has_no_nan(w, operand); /* a constant may hold NaN */
+    sure = sure && is_known_without_nan(w, operand); /* a constant may hold NaN */
   }
   if (sure) {
     const double reach = laci_finite_core_bounds(w->plan, w->bounds, fused).bound;
@@ -119,7 +119,7 @@ static bool check_operands_for_nan(bound_search *w, const laci_fused *fused) {
   const int n = laci_fused_n_reads(w->plan, fused, false);
   for (int at = 0; at < n; at++) {
     add_nan_checks(w, laci_fused_nth_read(w->plan, fused, at), 0);
-    all = all && has_no_nan(w, laci_fused_nth_read(w->plan, fused, at));
+    all = all && is_known_without_nan(w, laci_fused_nth_read(w->plan, fused, at));
   }
   return all;
 }
@@ -143,7 +143,7 @@ static double bound_after_posts(bound_search *w, const laci_fused *fused, double
   return y;
 }
 
-static bool may_be_nonfinite(bound_search *w, const laci_fused *fused) {
+static bool may_lone_function_be_nonfinite(bound_search *w, const laci_fused *fused) {
   laci_function f[2];
   int input;
   if (fused->pattern || fused->n_posts > 0) return false;
@@ -184,7 +184,7 @@ static void bound_or_check_node(bound_search *w, const laci_fused *fused) {
     core = laci_finite_core_bounds(w->plan, w->bounds, fused);
   }
   y = bound_after_posts(w, fused, core.bound, &most);
-  if (loses && !is_bound_known(most) && !may_be_nonfinite(w, fused)) {
+  if (loses && !is_bound_known(most) && !may_lone_function_be_nonfinite(w, fused)) {
     add_operand_checks(w, fused, true);
     core = laci_finite_core_bounds(w->plan, w->bounds, fused);
     y = bound_after_posts(w, fused, core.bound, &most);
