@@ -139,8 +139,8 @@ static int count_startable_threads(int n) {
 static void do_nothing(void *context) { (void)context; }
 
 int laci_openmp_available_threads(int n) {
-  static _Thread_local int seen = 1; /* largest n of this thread so far; per thread, since the run
-                                        time's threads belong to the thread that calls it */
+  static _Thread_local int seen = 1; /* number of threads that are known to start; for each calling
+                                        thread, since a team belongs to the thread that runs it */
   if (!set_threads || n <= seen) return n;
   seen += count_startable_threads(n - seen);
   if (run_region && seen > 1) run_region(do_nothing, NULL, (unsigned)seen, 0);

@@ -102,8 +102,8 @@ static lac_status quantize_but_worst(mixed_work *w, int n, int64_t most_compared
   return st;
 }
 
-/* Finds the least number of layers in floats for which the limit holds, and its loss. With none the
- * limit did not hold. A trial is undone before the next one, since both change the file. */
+/* Finds the least number of layers that have to stay in floats for the limit to hold, at least one,
+ * and the loss with it. A trial is undone before the next one, since both change the file. */
 static lac_status find_fewest_in_floats(mixed_work *w, int *fewest, double *loss, lac_error *err) {
   int least = 1, most = w->n_effects;
   while (least < most) {

@@ -18,18 +18,18 @@ enum { NEIGHBOURS = 3 };
 
 /** How a value is stored and read if the layers that are chosen now are native. */
 typedef struct node_value {
-  bool written;        /* a chosen layer writes the value */
-  bool read_as_stored; /* a chosen layer reads or adds it as it is stored, in a native layout */
-  bool norm;           /* the value is the result of a normalization, which can write a native
+  bool written;          /* a chosen layer writes the value */
+  bool read_as_stored;   /* a chosen layer reads or adds it as it is stored, in a native layout */
+  bool norm;             /* the value is the result of a normalization, which can write a native
                           layout */
-  bool images;
+  bool images;           /* native layouts of the value store 16 images together (HWC16N) */
   bool quantized;        /* the value is the result of a quantization */
   bool written_as_bytes; /* a chosen layer writes its bytes, so that no step quantizes it */
   bool read_as_bytes;    /* a chosen layer reads its bytes */
   int stored_as; /* the value as which it is stored: itself, or a matrix with the same rows */
   int n_uses;    /* number of reads of it, and of the values that are stored as it */
-  int n_read;    /* number of those reads that chosen layers do */
-  double floats;
+  int n_read;    /* how many of the n_uses reads are by chosen layers */
+  double floats; /* number of elements */
 } node_value;
 
 typedef struct choice {
