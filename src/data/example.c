@@ -214,13 +214,13 @@ static lac_status read_feature(wire_reader *w, const field *outer, feature *f) {
   return st;
 }
 
-/** Copies the n bytes at `at` of the message as text. The text is "" if they do not fit into `room`
+/** Copies the n bytes at `at` of the message as text. The text is "" if they do not fit into `capacity`
  * bytes or contain a zero byte. */
-static lac_status copy_text_from_message(wire_reader *w, size_t at, size_t n, size_t room,
+static lac_status copy_text_from_message(wire_reader *w, size_t at, size_t n, size_t capacity,
                                          char *text) {
   const uint8_t *bytes = NULL;
   text[0] = '\0';
-  if (n >= room) return LAC_OK;
+  if (n >= capacity) return LAC_OK;
   lac_status st = view_message_bytes(w, at, n, &bytes);
   if (st || (n && memchr(bytes, '\0', n))) return st;
   if (n) memcpy(text, bytes, n);

@@ -225,7 +225,7 @@ static void append_tried_sizes_to_reason(const tries *t, laci_verification *foun
 
 /* Returns the first output that is 0, if no output is empty or without a finite element; else
  * NULL. */
-static const laci_value *find_zero_output_if_none_blank(const tries *t) {
+static const laci_value *find_zero_output_unless_blank(const tries *t) {
   const laci_graph *graph = t->r->graph;
   const laci_value *zero = NULL;
   for (int i = 0; i < graph->n_outputs; i++) {
@@ -250,7 +250,7 @@ static void write_reason_of_uncomputed_outputs(const laci_graph *graph, laci_ver
 /* Writes the reason why outputs show nothing although every node ran. */
 static void write_reason_of_blank_outputs(const tries *t, laci_verification *found) {
   const laci_graph *graph = t->r->graph;
-  const laci_value *zero = find_zero_output_if_none_blank(t);
+  const laci_value *zero = find_zero_output_unless_blank(t);
   const laci_value *value = zero || t->best_blank < 0 ? zero : &graph->values[t->best_blank];
   if (found->first_skipped) return;
   if (found->n_outputs == 0) {

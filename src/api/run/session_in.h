@@ -49,8 +49,8 @@ typedef struct laci_session_plans {
   uint64_t limit;         /* largest number of bytes that `planned_bytes` may reach */
   pthread_mutex_t tuning; /* held while layers are timed */
   pthread_mutex_t lock;
-  pthread_cond_t gate; /* signalled when no call is seeking memory any more */
-  pthread_cond_t room; /* signalled to the seeking call when an engine is given back, or work has
+  pthread_cond_t gate;  /* signalled when no call is seeking memory any more */
+  pthread_cond_t freed; /* signalled to the seeking call when an engine is given back, or work has
                           ended */
   bool sought;   /* a call is waiting for memory for its plan (the seeker): later calls wait at the
                     gate */

@@ -191,7 +191,7 @@ static bool drop_least_recent_plan(laci_session_plans *p) {
   p->n_engines -= n;
   p->planned_bytes -= bytes;
   p->n_dropped++;
-  pthread_cond_broadcast(&p->room);
+  pthread_cond_broadcast(&p->freed);
   return true;
 }
 
@@ -230,7 +230,7 @@ static void wait_while_others_seek(const taking *t) {
 static void seek_memory_and_wait(taking *t) {
   laci_session_plans *p = &t->session->plans;
   t->seeks = p->sought = true;
-  pthread_cond_wait(&p->room, &p->lock);
+  pthread_cond_wait(&p->freed, &p->lock);
 }
 
 /* Makes an engine of a plan that is in the list, within `share` bytes, without the lock. On success
@@ -250,7 +250,7 @@ static lac_status make_engine_unlocked(taking *t, laci_session_plan *plan, uint6
   p->promised -= share;
   p->n_working--;
   plan->n_making--;
-  pthread_cond_broadcast(&p->room);
+  pthread_cond_broadcast(&p->freed);
   if (st) return st;
   e->plan = plan;
   p->planned_bytes += e->bytes;
@@ -386,7 +386,7 @@ void laci_session_give_back(lac_session *session, laci_session_engine *engine) {
     engine->next = plan->idle;
     plan->idle = engine;
     plan->n_busy--;
-    if (p->sought) pthread_cond_broadcast(&p->room);
+    if (p->sought) pthread_cond_broadcast(&p->freed);
   }
   pthread_mutex_unlock(&p->lock);
 }
@@ -400,7 +400,7 @@ void laci_session_plans_init(lac_session *session, int n_plans, int n_copies) {
   pthread_mutex_init(&p->tuning, NULL); /* these never fail with default attributes */
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->gate, NULL);
-  pthread_cond_init(&p->room, NULL);
+  pthread_cond_init(&p->freed, NULL);
 }
 
 void laci_session_plans_clear(lac_session *session) {
@@ -410,7 +410,7 @@ void laci_session_plans_clear(lac_session *session) {
     p->first = plan->next;
     free_plan(plan);
   }
-  pthread_cond_destroy(&p->room);
+  pthread_cond_destroy(&p->freed);
   pthread_cond_destroy(&p->gate);
   pthread_mutex_destroy(&p->lock);
   pthread_mutex_destroy(&p->tuning);
@@ -462,7 +462,7 @@ void laci_session_plans_in_child(lac_session *session) {
   p->n_working = 0;
   p->sought = false;
   pthread_cond_init(&p->gate, NULL); /* threads that do not exist here may have waited */
-  pthread_cond_init(&p->room, NULL);
+  pthread_cond_init(&p->freed, NULL);
   pthread_mutex_init(&p->tuning, NULL);
   pthread_mutex_unlock(&p->lock);
 }

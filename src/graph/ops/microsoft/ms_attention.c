@@ -122,7 +122,7 @@ static lac_status check_supported(const laci_eval *eval) {
 /** Returns the rows of keys (which 0) or values (1), joined with those of the past where there are
  * any. */
 static laci_rows join_past_rows(const laci_row_attention *a, const laci_key_mask *mask,
-                                const laci_buf *past, int which, laci_rows now, double *room) {
+                                const laci_buf *past, int which, laci_rows now, double *buffer) {
   int64_t size = which ? a->size_v : a->size, tokens = a->n_keys;
   laci_joined joined = {.n_batch = a->n_batch,
                         .n_heads = a->n_heads,
@@ -131,13 +131,13 @@ static laci_rows join_past_rows(const laci_row_attention *a, const laci_key_mask
                         .size = size,
                         .past = past ? past->f + which * (past->count / 2) : NULL,
                         .now = now};
-  laci_join_past_rows(&joined, room);
+  laci_join_past_rows(&joined, buffer);
   return (laci_rows){
-      .x = room, .batch = a->n_heads * tokens * size, .head = tokens * size, .token = size};
+      .x = buffer, .batch = a->n_heads * tokens * size, .head = tokens * size, .token = size};
 }
 
 static lac_status run_attention(const laci_eval *eval, const widths *w, const double *packed,
-                                double *room) {
+                                double *buffer) {
   const laci_shape *x = &eval->in[X]->shape;
   const laci_buf *past = laci_operand(eval, PAST);
   int64_t row = 2 * w->q + w->v, tokens = x->dims[1];
@@ -166,7 +166,7 @@ static lac_status run_attention(const laci_eval *eval, const widths *w, const do
   a.v.x += 2 * w->q;
   a.v.head = a.size_v;
   laci_buf *present = laci_result(eval, PRESENT);
-  double *keys = present ? present->f : room;
+  double *keys = present ? present->f : buffer;
   if (past || present) {
     int64_t all_keys = a.n_batch * a.n_heads * a.n_keys * a.size;
     a.k = join_past_rows(&a, &mask, past, 0, a.k, keys);
@@ -184,12 +184,12 @@ static lac_status eval(laci_eval *eval) {
   int64_t rows = x->dims[0] * x->dims[1];
   int64_t all = rows + (past ? x->dims[0] * past->shape.dims[3] : 0);
   double *packed = laci_alloc((size_t)(rows * (2 * w.q + w.v)), sizeof *packed);
-  double *room = laci_alloc((size_t)(all * (w.q + w.v)), sizeof *room);
-  if (!packed || !room) st = laci_fail_memory(eval->err, eval->node->name);
+  double *buffer = laci_alloc((size_t)(all * (w.q + w.v)), sizeof *buffer);
+  if (!packed || !buffer) st = laci_fail_memory(eval->err, eval->node->name);
   if (!st) st = project_input(eval, packed);
-  if (!st) st = run_attention(eval, &w, packed, room);
+  if (!st) st = run_attention(eval, &w, packed, buffer);
   laci_free(packed);
-  laci_free(room);
+  laci_free(buffer);
   return st;
 }
 

@@ -267,16 +267,16 @@ static lac_status eval(laci_eval *eval) {
   if ((present_k && present_k->count != n) || (present_v && present_v->count != n))
     return laci_node_fail(node, eval->err, LAC_BAD_SHAPE, "the total length does not fit");
   int64_t n_queries = j.batch * j.h.q * j.tokens * j.h.size;
-  double *room = laci_alloc((size_t)(2 * n + n_queries + j.h.q), sizeof *room);
-  if (!room) return laci_fail_memory(eval->err, node->name);
-  j.q = room + 2 * n;
-  j.k = present_k ? present_k->f : room;
-  j.v = present_v ? present_v->f : room + n;
+  double *buffer = laci_alloc((size_t)(2 * n + n_queries + j.h.q), sizeof *buffer);
+  if (!buffer) return laci_fail_memory(eval->err, node->name);
+  j.q = buffer + 2 * n;
+  j.k = present_k ? present_k->f : buffer;
+  j.v = present_v ? present_v->f : buffer + n;
   lac_status st = LAC_OK;
   if (!copy_queries_keys_and_values(&j))
     st = laci_node_fail(node, eval->err, LAC_BAD_SHAPE, "a position is beyond the tables");
-  if (!st) st = run_attention(&j, room + 2 * n + n_queries);
-  laci_free(room);
+  if (!st) st = run_attention(&j, buffer + 2 * n + n_queries);
+  laci_free(buffer);
   return st;
 }
 

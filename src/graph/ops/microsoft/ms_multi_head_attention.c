@@ -121,22 +121,22 @@ static lac_status check_supported(const laci_eval *eval) {
 }
 
 /** Returns an operand's rows plus its part of the bias, as [B, tokens, heads * size], computed in
- * `room`, which is as large as the operand. An operand [B, heads, tokens, size] gets no bias. */
+ * `buffer`, which is as large as the operand. An operand [B, heads, tokens, size] gets no bias. */
 static laci_rows add_bias(const laci_eval *eval, int port, int64_t heads, int64_t first,
-                          double *room) {
+                          double *buffer) {
   const laci_buf *x = eval->in[port], *bias = laci_operand(eval, BIAS);
   const int64_t *dims = x->shape.dims;
   if (x->shape.rank == 4)
     return (laci_rows){x->f, dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3]};
   for (int64_t at = 0; at < x->count; at++)
-    room[at] = x->f[at] + (bias ? bias->f[first + at % dims[2]] : 0);
-  return (laci_rows){room, dims[1] * dims[2], dims[2] / heads, dims[2]};
+    buffer[at] = x->f[at] + (bias ? bias->f[first + at % dims[2]] : 0);
+  return (laci_rows){buffer, dims[1] * dims[2], dims[2] / heads, dims[2]};
 }
 
 /** Returns the rows of the past joined with the new ones, stored in the output `present`, or in
- * `room`. */
+ * `buffer`. */
 static laci_rows join_past_rows(const laci_eval *eval, int port, const laci_row_attention *a,
-                                int64_t n_past, double *room) {
+                                int64_t n_past, double *buffer) {
   const laci_buf *past = laci_operand(eval, port == K ? PAST_K : PAST_V);
   laci_buf *present = laci_result(eval, port == K ? PRESENT_K : PRESENT_V);
   laci_joined join = {.n_batch = a->n_batch,
@@ -147,13 +147,13 @@ static laci_rows join_past_rows(const laci_eval *eval, int port, const laci_row_
                       .past = past ? past->f : NULL,
                       .now = port == K ? a->k : a->v};
   if (!past && !present) return join.now;
-  double *out = present ? present->f : room;
+  double *out = present ? present->f : buffer;
   laci_join_past_rows(&join, out);
   int64_t head = a->n_keys * join.size;
   return (laci_rows){out, a->n_heads * head, head, join.size};
 }
 
-static lac_status run_attention(const laci_eval *eval, const operands *o, double *const room[5]) {
+static lac_status run_attention(const laci_eval *eval, const operands *o, double *const buffer[5]) {
   const laci_node *node = eval->node;
   const laci_buf *past = laci_operand(eval, PAST_K), *past_v = laci_operand(eval, PAST_V);
   laci_key_mask mask = {.mask = laci_operand(eval, MASK),
@@ -178,11 +178,11 @@ static lac_status run_attention(const laci_eval *eval, const operands *o, double
       (past_v && past_v->shape.dims[2] != mask.n_past))
     return laci_node_fail(node, eval->err, LAC_BAD_SHAPE, "mask or past do not fit");
   int64_t width = o->heads * o->size;
-  a.q = add_bias(eval, Q, o->heads, 0, room[0]);
-  a.k = add_bias(eval, K, o->heads, width, room[1]);
-  a.v = add_bias(eval, V, o->heads, 2 * width, room[2]);
-  a.k = join_past_rows(eval, K, &a, mask.n_past, room[3]);
-  a.v = join_past_rows(eval, V, &a, mask.n_past, room[4]);
+  a.q = add_bias(eval, Q, o->heads, 0, buffer[0]);
+  a.k = add_bias(eval, K, o->heads, width, buffer[1]);
+  a.v = add_bias(eval, V, o->heads, 2 * width, buffer[2]);
+  a.k = join_past_rows(eval, K, &a, mask.n_past, buffer[3]);
+  a.v = join_past_rows(eval, V, &a, mask.n_past, buffer[4]);
   return laci_attention_run(eval, &a);
 }
 
@@ -192,16 +192,16 @@ static lac_status eval(laci_eval *eval) {
   if (st) return st;
   const laci_shape *in[3] = {&eval->in[Q]->shape, &eval->in[K]->shape, &eval->in[V]->shape};
   if (!read_sizes_of_operands(eval->node, in, &o)) return fail_operands(eval->node, eval->err);
-  double *room[5] = {NULL};
+  double *buffer[5] = {NULL};
   for (int k = 0; k < 5; k++) {
     int port = k < 3 ? k : k - 2;
     const laci_buf *past = laci_operand(eval, port == K ? PAST_K : PAST_V);
     int64_t n = eval->in[port]->count + (k > 2 && past ? past->count : 0);
-    room[k] = laci_alloc((size_t)n, sizeof **room);
-    if (!room[k]) st = laci_fail_memory(eval->err, eval->node->name);
+    buffer[k] = laci_alloc((size_t)n, sizeof **buffer);
+    if (!buffer[k]) st = laci_fail_memory(eval->err, eval->node->name);
   }
-  if (!st) st = run_attention(eval, &o, room);
-  for (int k = 0; k < 5; k++) laci_free(room[k]);
+  if (!st) st = run_attention(eval, &o, buffer);
+  for (int k = 0; k < 5; k++) laci_free(buffer[k]);
   return st;
 }
 
