@@ -27,7 +27,7 @@ static inline bool laci_is_zero(const uint8_t *bytes, size_t n) {
   return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/** Makes room for one more element: doubles *capacity when n == *capacity. False when there is no
+/** Makes space for one more element: doubles *capacity when n == *capacity. False when there is no
  * memory. */
 bool laci_grow(void **array, size_t n, size_t *capacity, size_t size);
 

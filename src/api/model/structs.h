@@ -50,7 +50,7 @@ void laci_struct_copy_to_caller(const laci_struct_type *type, const void *own, v
 
 /** Initializes a caller's struct of options, of `size` bytes: copies the defaults, which have
  * own_size bytes, fills what is left with zeros, and stores `size` in the first field. Does nothing
- * if options is NULL, or if `size` has no room for that field. */
+ * if options is NULL, or if `size` does not include that field. */
 void laci_struct_set_defaults(const void *defaults, size_t own_size, void *options, size_t size);
 
 /* ---- Checks of fields that several structs have ---- */

@@ -36,13 +36,13 @@ typedef struct laci_report {
   lac_layer *layers;
   lac_group *groups;
   size_t n_masks, n_orders;
-  laci_report_mask *masks;          /* [n_masks] the masks; there is room for one for each stored
+  laci_report_mask *masks;    /* [n_masks] the masks; the array has space for one of each stored
                                        tensor */
-  laci_spill *masks_spill;          /* temporary file with the masks' bits; NULL: they are in memory
+  laci_spill *masks_spill;    /* temporary file with the masks' bits; NULL: they are in memory
                                        */
-  laci_report_order *orders;        /* [n_orders] the orders; there is room for one for each axis of
+  laci_report_order *orders;  /* [n_orders] the orders; the array has space for one of each axis of
                                        each stored tensor */
-  lac_target_report *targets;       /* [n_targets] how each target handles the layers; in the arena
+  lac_target_report *targets; /* [n_targets] how each target handles the layers; in the arena
                                        */
   lac_target_layer **target_layers; /* [n_targets][n_layers] how each target handles each layer; in
                                        the arena */

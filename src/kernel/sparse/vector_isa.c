@@ -198,8 +198,8 @@ INLINE lanes widen_u8(const uint8_t *at) {
 #endif
 enum { VECTORS = LACI_SPARSE_ROWS_SUMS / W };
 
-/* Constants with which functions are inlined. n: number of streams at once. n_x: number of vectors
- * at once. */
+/* The case for which functions are inlined; all fields are constants there. n: number of streams of
+ * rows that are read at once. n_x: number of vectors x that they are multiplied with at once. */
 typedef struct batch {
   laci_sparse_values values;
   bool pairs;
