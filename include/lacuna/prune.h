@@ -108,7 +108,7 @@ typedef struct lac_options {
                                            (default NULL) */
   const lac_engine_options *plan; /* lac_inspect: options of an engine. The report also says whether
                                      the engine can run the network, and what would run each node
-                                     (lac_report.plan). NULL: it does not (default NULL) */
+                                     (lac_report.plan). NULL: no plan is made (default NULL) */
   bool recurrent; /* prune the weights of LSTM, GRU and RNN, too, which no runtime runs as sparse
                      (default false) */
   lac_context *context; /* log, progress and interrupt of the call, see context.h. NULL: the

@@ -100,7 +100,7 @@ LAC_MUST_CHECK lac_status laci_walk_report_progress(laci_walk_state *w, int64_t 
 LAC_MUST_CHECK lac_status laci_walk_plan_memory(laci_walk_state *w, lac_error *err);
 
 /** Returns why the layer's fit exceeds the memory limit even if it is done alone: a static text, or
- * one in the result's arena. NULL: it does not. (walk_memory.c) */
+ * one in the result's arena. NULL: the fit is within the limit. (walk_memory.c) */
 const char *laci_walk_explain_too_large_fit(laci_walk_state *w, const laci_matrix_layer *layer);
 
 /** Returns the limit of the positions (inputs x) of a batch that are summed for a layer

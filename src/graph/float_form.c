@@ -218,7 +218,7 @@ static bool has_channels_last(const laci_node *node) {
 }
 
 /** Returns the rank of the images of a node whose channels are their last axis, from the images,
- * the weight or the window, as far as shapes are known before inference; -1: it is not. */
+ * the weight or the window, as far as shapes are known before inference; -1: not known. */
 static int get_image_rank(const builder *b, const laci_node *node) {
   enum { WEIGHT = 3 };
   const int rank = get_rank(b, node->inputs[0]);

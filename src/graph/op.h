@@ -130,8 +130,8 @@ typedef struct laci_op {
    * NULL: the operator has no weights. */
   int (*weights)(const laci_graph *graph, const laci_node *node, laci_weight_axes axes[2]);
 
-  /* if this operator works on quantized operands: the operator on floats that it stands for
-   * (quantized.h); NULL: it does not */
+  /* for an operator on quantized operands: the operator on floats that it stands for (quantized.h);
+   * NULL: the operator takes no quantized operands */
   const struct laci_quantized_form *quantized;
 
   /* ---- What shape inference may do with the operator ---- */

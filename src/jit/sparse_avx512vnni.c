@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes code blocks of int8 for AVX512-VNNI. The sums of a group's rows are in zmm0 to 23. For
  * each eight columns, two int8x4 are loaded, A and B. One blend makes a register that holds two
- * bytes of both, in the positions that a pair of 2:4 patterns needs, and a row has one dot for all
- * it keeps of the eight (int8x8.h):
+ * bytes of both, in the positions that a pair of 2:4 patterns needs. So a row needs only one dot
+ * for all of the eight columns that it keeps (int8x8.h):
  *
  *     vmovups    zmm24, [x + A]
  *     vmovups    zmm25, [x + B]

@@ -263,7 +263,7 @@ static lac_status rescale_gain_of_layer(laci_pruning *p, const laci_layer *layer
 typedef struct masked_weight {
   laci_weight_view view; /* a view of `bytes` as the layer's weight */
   uint8_t *bytes, *mask; /* bytes: the masked weight. mask: [elements] 1 = kept */
-  double *scales;        /* scales that the view points to; NULL: it has the layer's own */
+  double *scales;        /* scales that the view points to; NULL: the view has the layer's own */
 } masked_weight;
 
 static void masked_weight_clear(masked_weight *w) {

@@ -106,7 +106,8 @@ LAC_MUST_CHECK lac_status laci_parameters_create(const laci_graph *graph, uint64
                                                  lac_error *err);
 void laci_parameters_destroy(laci_parameters *parameters);
 /** Loads stored tensor number `stored`. anew: random elements with the same mean and deviation
- * replace its own. orders: it is reordered; NULL: it is not. The caller frees *buf. */
+ * replace its own. orders: by which the tensor is reordered; NULL: it keeps its order. The caller
+ * frees *buf. */
 LAC_MUST_CHECK lac_status laci_parameters_load_tensor(laci_parameters *parameters, int stored,
                                                       bool anew, const laci_value_orders *orders,
                                                       laci_buf **buf, lac_error *err);

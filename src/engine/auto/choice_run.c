@@ -64,7 +64,8 @@ static lac_status copy_outputs_to_buffers(laci_auto *a, const laci_auto_choice *
 
 /* ---- A branch with an engine ---- */
 
-/* Returns the address of the result at an output port of the branch's engine; NULL: it is open. */
+/* Returns the address of the result at an output port of the branch's engine; NULL: the result has
+ * an open size, so the engine holds it. */
 static const void *result_address(const laci_auto *a, const laci_auto_branch *branch, int port) {
   const int value = branch->buffers[port];
   return value >= 0 ? a->at[value] : branch->own[port];

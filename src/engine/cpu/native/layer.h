@@ -41,7 +41,8 @@ typedef struct laci_native_int8_data {
                                      they are not quantized before that */
   const float *weight_scale;       /* [n_scales] scales of the weight */
   int64_t n_scales;                /* number of scales: 1, or the number of output channels */
-  const laci_fake_quantized *gate; /* quantization of the factors of a gate; NULL: it is none */
+  const laci_fake_quantized *gate; /* quantization of the factors of a gate; NULL: for other
+                                      layers */
   int gate_value;                  /* index of the value that has these factors */
   bool averages, counts_padding;   /* averages: a pool computes averages, not maxima.
                                       counts_padding: with padding as pixels that are 0 */

@@ -61,8 +61,8 @@ static bool is_along_channels(const laci_cpu_plan *plan, int value, int rank, in
   return at >= 0 && count == channels && s->dims[at] == channels;
 }
 
-/** Finds scale and shift of y = x op c, or c op x if not `left`, for one channel. False: it is no
- * scale and shift. */
+/** Finds scale and shift of y = x op c, or c op x if not `left`, for one channel. False: y is no
+ * scaled and shifted x. */
 static bool find_affine_of_number(const laci_op *op, bool left, float c, float *scale,
                                   float *shift) {
   *scale = 1;

@@ -95,7 +95,7 @@ typedef struct laci_function {
 int laci_find_node_functions(laci_cpu_plan *plan, const laci_node *node, int *input,
                              laci_function out[2]);
 /** Writes the functions that an operator named `type` with this node's attributes is equal to;
- * returns their number; 0: it is no such function. */
+ * returns their number; 0: the operator is no such function. */
 int laci_find_type_functions(const laci_node *node, const char *type, laci_function out[2]);
 /** Writes the function of a Clip whose bounds are the inputs `port` and `port` + 1, or attributes;
  * returns 0 where they are not constant, else 1.
@@ -135,7 +135,7 @@ typedef struct laci_fused {
   bool recomputed;      /* the schedule also recomputes this fused node */
   int output;           /* the value that the fused node computes */
   float *scale, *shift; /* [channels] the result y becomes scale * y + shift, before the posts;
-                           NULL: it does not */
+                           NULL: y is not scaled */
   int64_t channels;
   int n_posts;
   laci_post posts[LACI_FUSED_MAX_POSTS];

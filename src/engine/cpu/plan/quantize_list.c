@@ -8,7 +8,7 @@
 #include "graph/ops.h"
 #include "tensor/buf.h"
 
-/** Returns element k of a list of integers, or of a list of one. NULL: it is 0. */
+/** Returns zero point k: element k of the list, or its only element. zeros NULL: all are 0. */
 static double zero_point_at(const laci_buf *zeros, int64_t k) {
   return zeros ? laci_buf_get_f(zeros, zeros->count == 1 ? 0 : k) : 0;
 }

@@ -208,7 +208,7 @@ static lac_status quantize_result(const laci_eval *eval, const laci_buf *sums) {
 }
 
 /** Computes the outputs by the operator on floats. sums: gets output 0 before it is quantized;
- * NULL: it is not quantized. */
+ * NULL: output 0 is not quantized. */
 static lac_status compute_on_floats(const laci_eval *eval, operands *o, laci_buf *sums) {
   laci_buf **out = laci_alloc((size_t)eval->n_out, sizeof(laci_buf *));
   if (!out) return laci_fail_memory(eval->err, "the results of a quantized operator");

@@ -64,7 +64,7 @@ static bool moves_pixels(const laci_native_moved_part *part, const laci_sparse_w
 
 /* ---- The result ---- */
 
-/** Sets the byte where there is no part. False: it is no byte that represents the constant. */
+/** Sets the byte of the places that no part covers. False: no byte represents the constant. */
 static bool set_fill_byte(const laci_moves *moves, const laci_fake_quantized *y, bool is_rounded,
                           laci_native_move *move) {
   const float value = (float)moves->constant;
