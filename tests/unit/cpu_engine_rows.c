@@ -111,12 +111,65 @@ static void pads_with_elements_of_the_value(void **state) {
   }
 }
 
+/** Writes a name and a shape of `rank` axes, the last of which has this size. */
+static char *write_shape(char *at, const char *word, int rank, int last) {
+  at += snprintf(at, 60, "%s ", word);
+  for (int axis = 0; axis < rank; axis++)
+    at += snprintf(at, 20, "%s%d", axis ? "x" : "", axis + 1 < rank ? axis + 2 : last);
+  return at + snprintf(at, 4, "\n");
+}
+
+static void joins_short_rows(void **state) {
+  char text[TEXT];
+  uint64_t at = 1300;
+  (void)state;
+  for (int n = 0; n < 24; n++) {
+    const int rank = drawn(&at, 2, 5);
+    char *end = write_shape(text, "input x", rank, drawn(&at, 1, 3));
+    end = write_shape(end, "input z", rank, drawn(&at, 1, 40));
+    (void)snprintf(end, 200,
+                   "a = Relu(x)\nb = Sigmoid(z)\ny = Concat(a, b, a, x) axis=-1\noutput y\n");
+    check(text);
+  }
+  check("input x 2x40x50x2\na = Relu(x)\ny = Concat(a, x) axis=2\noutput y\n");
+  check(
+      "input x 1x16x5x5\nstored w 16x16x1x1\na = Conv(x, w)\nb = Conv(a, w)\n"
+      "y = Concat(a, b) axis=3\noutput y\n");
+}
+
+static void finds_the_largest_of_each_channel(void **state) {
+  (void)state;
+  check("input x 2x7x9x11\na = Relu(x)\ny = GlobalMaxPool(a)\noutput y\n");
+  check("input x 1x40x300\na = Sigmoid(x)\ny = GlobalMaxPool(a)\nz = Relu(y)\noutput z\n");
+  check("input x 1x3x40x50x4\ny = GlobalMaxPool(x)\noutput y\n");
+  check("input x 2x16x6x6\nstored w 32x16x3x3\na = Conv(x, w)\ny = GlobalMaxPool(a)\noutput y\n");
+}
+
+static void compares_broadcast_operands(void **state) {
+  static const char *const shapes[][2] = {{"3x1x5", "4x1"},   {"6", "2x3x6"},
+                                          {"2x3x4", "2x3x4"}, {"1x1", "7x9"},
+                                          {"5x1", "1x300"},   {"2x1x3x1", "5x1x9000"}};
+  char text[TEXT];
+  (void)state;
+  for (int n = 0; n < 6; n++) {
+    (void)snprintf(text, TEXT,
+                   "input p %s\ninput q %s\ni = Cast(p) to=7\nj = Cast(q) to=7\n"
+                   "e = Equal(i, j)\nl = Less(i, j)\no = Or(e, l)\nr = Where(o, p, q)\n"
+                   "t = Cast(e) to=1\ny = Add(r, t)\noutput y\n",
+                   shapes[n][0], shapes[n][1]);
+    check_plan(text, (expectation){.tolerance = 1e-5, .plain = 2}); /* the two Casts to integers */
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(softmaxes_along_any_axis),
       cmocka_unit_test(sums_along_any_axes),
       cmocka_unit_test(sums_alike_on_any_number_of_threads),
       cmocka_unit_test(pads_with_elements_of_the_value),
+      cmocka_unit_test(joins_short_rows),
+      cmocka_unit_test(finds_the_largest_of_each_channel),
+      cmocka_unit_test(compares_broadcast_operands),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
  *     Concat(a, b, c)    [ a | b | c ]      the same bytes, or Concat(Concat(a, b), c) */
 #include <string.h>
 
+#include "engine/cpu/lower/concat.h"
 #include "engine/cpu/native/values.h"
 #include "engine/cpu/native/native.h"
 #include "graph/ops.h"
@@ -59,7 +60,7 @@ static lac_status run_concat_by_copying(laci_net *net, laci_net_step *step, lac_
 
 /* ---- A Concat that extends another ---- */
 
-static int64_t concat_axis(const laci_net *net, const laci_node *node) {
+int64_t laci_concat_axis(const laci_net *net, const laci_node *node) {
   int64_t axis = laci_node_int(node, "axis", 1);
   return axis < 0 ? axis + laci_plan_shape(&net->plan, node->outputs[0])->rank : axis;
 }
@@ -69,7 +70,8 @@ static int64_t concat_axis(const laci_net *net, const laci_node *node) {
 static int count_shared_inputs(const laci_net *net, const laci_node *longer,
                                const laci_node *shorter) {
   if (longer->op != &laci_op_concat || shorter->op != &laci_op_concat) return 0;
-  if (longer == shorter || concat_axis(net, longer) != concat_axis(net, shorter)) return 0;
+  if (longer == shorter || laci_concat_axis(net, longer) != laci_concat_axis(net, shorter))
+    return 0;
   if (longer->inputs[0] == shorter->outputs[0]) return 1;
   if (longer->n_inputs <= shorter->n_inputs) return 0;
   for (int at = 0; at < shorter->n_inputs; at++) {
@@ -308,7 +310,7 @@ static bool has_float_inputs(const laci_net *net, const laci_fused *fused) {
 static bool can_lower_concat_by_copying(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   *why = "parts in different layouts";
-  if (!has_float_inputs(net, fused) || concat_axis(net, node) != 1) return false;
+  if (!has_float_inputs(net, fused) || laci_concat_axis(net, node) != 1) return false;
   return plan_result_storage(net, fused->node).together > 0;
 }
 
@@ -344,12 +346,13 @@ static void lower_concat_by_copying(laci_net *net, const laci_fused *fused) {
 static void lower_concat_by_onednn(laci_net *net, const laci_fused *fused) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int *parts = read_input_tensors(net, node, 0);
-  if (parts) add_concat_step(net, fused, (int)concat_axis(net, node), parts);
+  if (parts) add_concat_step(net, fused, (int)laci_concat_axis(net, node), parts);
 }
 
 const laci_implementation laci_implementations_concat[] = {
     {"sparse kernels", LACI_FUSIBLE_NOTHING, laci_can_lower_native, laci_lower_native},
     {"runs of bytes", LACI_FUSIBLE_NOTHING, can_lower_concat_by_copying, lower_concat_by_copying},
+    {"short rows", LACI_FUSIBLE_NOTHING, laci_can_lower_concat_rows, laci_lower_concat_rows},
     {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_concat_by_onednn, lower_concat_by_onednn},
     {.name = NULL},
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lists of implementations of pools. Next: pool.c, native/algorithms/pool.c. */
+ * The lists of implementations of pools. Next: extreme.c, pool.c, native/algorithms/pool.c. */
+#include "engine/cpu/lower/reduce.h"
 #include "engine/cpu/onednn/pool.h"
 #include "engine/cpu/native/native.h"
 
@@ -12,6 +13,7 @@ const laci_implementation laci_implementations_pool[] = {
 const laci_implementation laci_implementations_global_pool[] = {
     {"of bytes, between layers of int8", LACI_FUSIBLE_NOTHING, laci_can_lower_native,
      laci_lower_native},
+    {"largest", LACI_FUSIBLE_NOTHING, laci_can_lower_global_max, laci_lower_global_max},
     {"oneDNN's", LACI_FUSIBLE_NOTHING, laci_can_lower_pool_channels, laci_lower_pool_channels},
     {.name = NULL},
 };

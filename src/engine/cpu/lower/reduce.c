@@ -145,112 +145,6 @@ static void lower_channel_sums(laci_net *net, const laci_fused *fused) {
   laci_net_bind_reshaped(net, fused->output, to);
 }
 
-/* ---- Largest and smallest elements, over adjacent axes ---- */
-
-/* A reduction to the largest or the smallest element, by a kernel of our own: oneDNN's starts from
- * the largest finite number, so that a row of infinities would give a finite result. */
-typedef struct extremes {
-  int64_t outer, n, inner; /* the operand is [outer, n, inner]; n elements are reduced to one */
-  int64_t n_parts;         /* number of parts into which the n elements are divided; each part is
-                              reduced first by itself; 1: not divided */
-  bool largest;
-} extremes;
-
-typedef struct extremes_work {
-  const extremes *e;
-  const float *x;
-  float *parts; /* [outer, n_parts, inner] the extreme of each part of the n elements */
-  float *y;
-} extremes_work;
-
-/** Reduces n rows x [n, inner] to y [inner]. The first of equal elements is taken, and a NaN is
- * kept, so that a division into parts changes no bit. */
-static void reduce_rows_to_extremes(const extremes *e, const float *x, int64_t n, float *y) {
-  for (int64_t k = 0; k < e->inner; k++) y[k] = x[k];
-  for (int64_t row = 1; row < n; row++) {
-    const float *next = x + row * e->inner;
-    for (int64_t k = 0; k < e->inner; k++) {
-      bool takes = e->largest ? next[k] > y[k] : next[k] < y[k];
-      y[k] = takes || next[k] != next[k] ? next[k] : y[k];
-    }
-  }
-}
-
-static void reduce_row_ranges_to_extremes(int64_t begin, int64_t end, void *context) {
-  const extremes_work *w = context;
-  const extremes *e = w->e;
-  for (int64_t at = begin; at < end; at++) {
-    const int64_t o = at / e->n_parts, part = at % e->n_parts;
-    const int64_t first = part * e->n / e->n_parts, last = (part + 1) * e->n / e->n_parts;
-    float *to = e->n_parts > 1 ? w->parts : w->y;
-    reduce_rows_to_extremes(e, w->x + (o * e->n + first) * e->inner, last - first,
-                            to + at * e->inner);
-  }
-}
-
-static lac_status run_extremes(laci_net *net, laci_net_step *step, lac_error *err) {
-  const extremes *e = step->context;
-  extremes_work w = {.e = e,
-                     .x = laci_net_tensor_data(net, step->tensors[0]),
-                     .y = laci_net_tensor_data(net, step->tensors[1])};
-  if (e->n_parts > 1) w.parts = laci_net_tensor_data(net, step->tensors[2]);
-  (void)err;
-  laci_pool_for(net->pool, e->outer * e->n_parts, 1, reduce_row_ranges_to_extremes, &w);
-  for (int64_t o = 0; o < e->outer && e->n_parts > 1; o++) {
-    reduce_rows_to_extremes(e, w.parts + o * e->n_parts * e->inner, e->n_parts, w.y + o * e->inner);
-  }
-  return LAC_OK;
-}
-
-static bool can_lower_extremes(laci_net *net, const laci_fused *fused, const char **why) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_reduction r;
-  int64_t outer, n, inner;
-  *why = "no largest or smallest elements along axes side by side";
-  if (node->op != &laci_op_reduce_max && node->op != &laci_op_reduce_min) return false;
-  if (!laci_reduce_read_node(net, node, &r) || laci_shape_count(&r.x) < 1) return false;
-  return laci_reduce_merge_axes(&r, &outer, &n, &inner);
-}
-
-/** Describes the reduction in *e. If there are too few rows for the threads, each row is divided
- * into parts. */
-static void describe_extremes(const laci_net *net, const laci_reduction *r, extremes *e) {
-  enum { GRAIN = 1 << 13, EACH = 2 };
-  *e = (extremes){.n_parts = 1};
-  (void)laci_reduce_merge_axes(r, &e->outer, &e->n, &e->inner);
-  const int64_t wanted = (EACH * net->n_threads + e->outer - 1) / e->outer;
-  const int64_t rows = (GRAIN + e->inner - 1) / e->inner; /* minimum number of rows in a part */
-  const int64_t most = e->n / rows;
-  if (net->n_threads > 1 && e->outer < net->n_threads) e->n_parts = wanted < most ? wanted : most;
-  if (e->n_parts < 1) e->n_parts = 1;
-}
-
-static void lower_extremes(laci_net *net, const laci_fused *fused) {
-  const laci_node *node = &net->plan.graph->nodes[fused->node];
-  laci_reduction r;
-  if (!laci_reduce_read_node(net, node, &r)) return;
-  int from =
-      laci_net_convert_to_dense(net, laci_net_read_value(net, node->inputs[0]), LACI_ELEMENT_F32);
-  laci_layout *md = laci_net_dense_layout(net, &r.y, LACI_ELEMENT_F32);
-  int to = md && from >= 0 ? laci_net_new_result(net, &r.y, LACI_ELEMENT_F32, md) : -1;
-  laci_layout_destroy(md);
-  extremes *e = laci_plan_alloc(&net->plan, 1, sizeof *e);
-  if (!e) return;
-  describe_extremes(net, &r, e);
-  e->largest = node->op == &laci_op_reduce_max;
-  const bool parts = e->n_parts > 1;
-  const int64_t bytes = e->outer * e->n_parts * e->inner * (int64_t)sizeof(float);
-  const int scratch = parts ? laci_net_scratch_new(net, (size_t)bytes) : -1;
-  laci_net_step *step =
-      laci_net_step_add_code(net, node, run_extremes, parts ? 3 : 2, (int[]){from, to, scratch});
-  if (!step) return;
-  if (parts) step->codes[2] = LACI_ARG_SCRATCHPAD;
-  step->context = e;
-  step->kernel = "own";
-  step->shown = to;
-  laci_net_bind_reshaped(net, fused->output, to);
-}
-
 /* ---- Any axes ---- */
 
 static laci_reduction_kind find_reduction_kind(const laci_node *node) {
@@ -293,7 +187,7 @@ static void lower_reduction_by_onednn(laci_net *net, const laci_fused *fused) {
 const laci_implementation laci_implementations_reduce[] = {
     {"a pool", LACI_FUSIBLE_NOTHING, can_lower_channel_means, laci_lower_pool_channels},
     {"channel sums", LACI_FUSIBLE_NOTHING, can_lower_channel_sums, lower_channel_sums},
-    {"largest", LACI_FUSIBLE_NOTHING, can_lower_extremes, lower_extremes},
+    {"largest", LACI_FUSIBLE_NOTHING, laci_can_lower_extremes, laci_lower_extremes},
     {"sums", LACI_FUSIBLE_NOTHING, laci_can_lower_reduce_sums, laci_lower_reduce_sums},
     {"oneDNN's", LACI_FUSIBLE_NOTHING, can_lower_reduction_by_onednn, lower_reduction_by_onednn},
     {.name = NULL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of reductions share: reduce.c, reduce_sums.c. */
+ * What the files of reductions share: reduce.c, reduce_sums.c, extreme.c. */
 #ifndef LACI_ENGINE_CPU_LOWER_REDUCE_H
 #define LACI_ENGINE_CPU_LOWER_REDUCE_H
 
@@ -23,5 +23,10 @@ bool laci_reduce_merge_axes(const laci_reduction *r, int64_t *outer, int64_t *n,
  * quick kernel. */
 laci_lower_supports laci_can_lower_reduce_sums;
 laci_lower_function laci_lower_reduce_sums;
+
+/** Implementations of the largest and smallest elements: of ReduceMax and ReduceMin over axes that
+ * are next to each other, and of GlobalMaxPool of a row-major value. */
+laci_lower_supports laci_can_lower_extremes, laci_can_lower_global_max;
+laci_lower_function laci_lower_extremes, laci_lower_global_max;
 
 #endif

@@ -56,6 +56,18 @@ static void sum_row_ranges(int64_t begin, int64_t end, void *context) {
   }
 }
 
+/** Sums rows of a few adjacent elements each. */
+static void sum_short_rows(int64_t begin, int64_t end, void *context) {
+  const sums_work *w = context;
+  const int64_t n = w->s->n;
+  const float *x = w->x + begin * n;
+  for (int64_t at = begin; at < end; at++, x += n) {
+    double sum = (double)x[0];
+    for (int64_t k = 1; k < n; k++) sum += (double)x[k];
+    w->y[at] = (float)(sum * w->s->factor);
+  }
+}
+
 static void add_sums_of_row_ranges(const sums_work *w) {
   const sums *s = w->s;
   for (int64_t at = 0; at < s->outer * s->inner; at++) {
@@ -75,9 +87,10 @@ static lac_status run_sum_reduction(laci_net *net, laci_net_step *step, lac_erro
   if (s->n_parts > 1) w.parts = laci_net_tensor_data(net, step->tensors[2]);
   const int64_t columns = s->inner < COLUMNS ? s->inner : COLUMNS;
   const int64_t each = (s->n < PART ? s->n : PART) * columns;
+  const bool is_short = s->inner == 1 && s->n_parts == 1;
   (void)err;
   laci_pool_for(net->pool, s->outer * s->n_parts * s->n_blocks, each < GRAIN ? GRAIN / each : 1,
-                sum_row_ranges, &w);
+                is_short ? sum_short_rows : sum_row_ranges, &w);
   if (w.parts) add_sums_of_row_ranges(&w);
   return LAC_OK;
 }

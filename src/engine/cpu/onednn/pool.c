@@ -13,7 +13,7 @@
 #include "graph/ops.h"
 #include "engine/cpu/onednn/onednn.h"
 
-static bool has_pool_gradient(const laci_net *net, int pool) {
+bool laci_pool_has_gradient(const laci_net *net, int pool) {
   const laci_value *x = &net->plan.graph->values[net->plan.graph->nodes[pool].inputs[0]];
   for (int at = 0; at < x->n_readers; at++) {
     if (net->plan.computed[x->readers[at]] &&
@@ -53,7 +53,7 @@ static int add_pool_step(laci_net *net, const laci_fused *fused, laci_pool_kind 
                          const laci_window *window, const laci_shape *y) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   laci_primitive *pd = NULL;
-  const bool trains = alg == LACI_POOL_MAX && has_pool_gradient(net, fused->node);
+  const bool trains = alg == LACI_POOL_MAX && laci_pool_has_gradient(net, fused->node);
   const bool upright = !trains && laci_conv_is_one_pixel_wide(
                                       laci_plan_shape(&net->plan, node->inputs[0]), y, window);
   int from = read_pool_input(net, node->inputs[0], trains);

@@ -12,6 +12,9 @@ typedef struct laci_window laci_window;
  * not support it. */
 bool laci_pool_read_window(const laci_net *net, const laci_node *node, laci_window *w);
 
+/** Is the gradient of this pool (a node) computed, which reads where its maxima are? */
+bool laci_pool_has_gradient(const laci_net *net, int pool);
+
 laci_lower_supports laci_can_lower_pool;
 laci_lower_function laci_lower_pool;
 
