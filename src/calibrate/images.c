@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/min.h"
 #include "calibrate/network_in.h"
 #include "calibrate/norms_in.h"
 #include "cpu/pool.h"
@@ -209,7 +210,8 @@ static lac_status create_worker_engines(const fitting *f, fit_worker *worker, la
   return ok ? LAC_OK : laci_fail_memory(err, what);
 }
 
-/* Creates the only worker again, with engines of all threads: its images are too large for two. */
+/* Creates the only worker again, with engines of all threads: its engines take too much memory for
+ * two workers. */
 static lac_status give_worker_all_threads(fitting *f, lac_error *err) {
   laci_budget budget = f->how->budget ? *f->how->budget : laci_budget_with_limit(UINT64_MAX);
   destroy_worker_engines(&f->workers[0]);
@@ -219,10 +221,9 @@ static lac_status give_worker_all_threads(fitting *f, lac_error *err) {
 
 static lac_status create_all_workers(fitting *f, lac_error *err) {
   laci_budget budget = f->how->budget ? *f->how->budget : laci_budget_with_limit(UINT64_MAX);
-  int64_t most = laci_pool_threads(f->how->pool);
-  f->engine_threads = 1;
-  if (most > MOST_WORKERS) most = MOST_WORKERS;
-  if (most > f->how->n / f->how->batch) most = f->how->n / f->how->batch;
+  const int n_threads = laci_pool_threads(f->how->pool);
+  const int64_t most = laci_min(n_threads, laci_min(MOST_WORKERS, f->how->n / f->how->batch));
+  f->engine_threads = most > 1 ? 1 : n_threads;
   const uint64_t before = budget.needed;
   lac_status st = create_worker_engines(f, &f->workers[0], &budget, err);
   const uint64_t each = budget.needed - before;
@@ -234,7 +235,7 @@ static lac_status create_all_workers(fitting *f, lac_error *err) {
     }
     f->n_workers++;
   }
-  const bool alone = f->n_workers == 1 && laci_pool_threads(f->how->pool) > 1;
+  const bool alone = f->n_workers == 1 && f->engine_threads < n_threads;
   return !st && alone ? give_worker_all_threads(f, err) : st;
 }
 
