@@ -285,7 +285,7 @@ static bool set_space_lists(const moved_result *r, laci_moves *moves, int64_t b,
   return true;
 }
 
-static bool find_blocks(const moved_result *r, laci_moves *moves) {
+static bool find_depth_or_space(const moved_result *r, laci_moves *moves) {
   const int64_t b = laci_node_int(r->node, "blocksize", 0);
   if (r->x->rank != RANK || b < 1 || b * b > MOST_PLACES) return false;
   for (int64_t place = 0; place < b * b; place++) {
@@ -311,8 +311,8 @@ static const struct operator_of_moves {
     {&laci_op_pad, find_pad},
     {&laci_op_resize, find_resize},
     {&laci_op_upsample, find_resize},
-    {&laci_op_depth_to_space, find_blocks},
-    {&laci_op_space_to_depth, find_blocks},
+    {&laci_op_depth_to_space, find_depth_or_space},
+    {&laci_op_space_to_depth, find_depth_or_space},
 };
 
 static const struct operator_of_moves *find_operator(const laci_node *node) {

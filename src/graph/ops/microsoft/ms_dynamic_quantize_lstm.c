@@ -87,7 +87,7 @@ static lac_status dequantize_weight(const laci_eval *eval, int port, int scale_p
 }
 
 /** Returns how many elements of the data are before the end of the longest sequence. */
-static int64_t count_data(const laci_eval *eval) {
+static int64_t count_data_elements(const laci_eval *eval) {
   const laci_buf *x = eval->in[X], *lengths = laci_operand(eval, LENGTHS);
   int64_t longest = lengths ? 0 : x->shape.dims[0];
   for (int64_t at = 0; lengths && at < lengths->count; at++) {
@@ -104,7 +104,7 @@ static lac_status quantize_data(const laci_eval *eval, laci_buf **quantized) {
   if (!x->f || x->shape.rank != 3)
     return laci_node_fail(eval->node, eval->err, LAC_BAD_SHAPE, "wanted floats of three axes");
   lac_status st = laci_buf_create(LAC_DTYPE_F64, &x->shape, quantized, eval->err);
-  const laci_dynamic_range range = laci_dynamic_find_range(x->f, count_data(eval));
+  const laci_dynamic_range range = laci_dynamic_find_range(x->f, count_data_elements(eval));
   for (int64_t at = 0; !st && at < x->count; at++)
     (*quantized)->f[at] = laci_dynamic_quantize_to_steps(range, x->f[at]) * (double)range.scale;
   return st;
