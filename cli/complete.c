@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * net.onnx is packed to net.lacuna or net-packed.onnx, and drawn to net.svg; net.lacuna is unpacked
- * to net.onnx. Verbs that change a network have no default: -o must name the result. */
+ * Completes the arguments of a verb: names that result files have if -o is absent. net.onnx is
+ * packed to net.lacuna or net-packed.onnx, and drawn to net.svg; net.lacuna is unpacked to
+ * net.onnx. Verbs that change a network have no default: -o must name the result. */
 #include "complete.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * Sets how long waiting OpenMP threads spin, by executing the program again with another setting.
+ *
  * GNU's OpenMP run time, on whose threads oneDNN works, lets a waiting thread spin for some
  * milliseconds before it sleeps. If other programs use the cores, too, a network then takes several
  * times as long; otherwise a short spin costs almost nothing (docs/explain/speed.md). The run time

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * Chooses samples by the statistics of the network's normalizations (choose.h).
+ *
  * Each sample has a row of features: for every channel of every normalization's input, how far its
  * mean and its squared deviations are from the stored ones. Samples are chosen so that the sum of
  * their rows is as near to zero as possible. */

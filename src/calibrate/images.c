@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * Fits images to the stored statistics of a network's normalizations (images.h).
+ *
  * Each worker fits a batch with two engines of one thread, a lone worker with all threads. The
  * first computes the inputs x of the normalizations. From these a target t = x - g follows, where g
  * is the gradient of the loss by x. The second engine runs the loss sum |x - t|^2 / 2, whose

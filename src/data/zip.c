@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A zip archive ends with a record that says where its directory is. The directory says where each
+ * Lists and reads the members of a zip archive.
+ *
+ * The archive ends with a record that says where its directory is. The directory says where each
  * file's own header is, which is followed by the file's bytes. Sizes of 64 bits are in an extra
  * field (zip64), and the end then has a second record for them. All numbers are little-endian. */
 #include "data/zip.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ONNX Runtime's C API by the places of its functions in their table, which never change.
+ * Runs a network in ONNX Runtime, which is loaded at run time. Functions of its C API are called by
+ * their places in a table, which never change.
  *
- * A message of protobuf may come in parts, one after the other: so outputs are added to a network
- * by bytes after its file, a graph that has outputs and nothing else. Their types are not said;
- * ONNX Runtime infers them. */
+ * Values become outputs of the network by bytes that are added after its file: a graph that has
+ * outputs and nothing else. Decoders of protobuf merge such parts of a message. The outputs' types
+ * are left out; ONNX Runtime infers them. */
 #include "api/compare/runtime.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cutting a network into phases: cut.h. */
+ * Cuts a network into phases of fast and of exact nodes (cut.h). */
 #include "engine/auto/cut.h"
 
 #include "base/error.h"

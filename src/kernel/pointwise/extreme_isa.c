@@ -2,8 +2,8 @@
  * extreme.h for every instruction set: the build compiles this once for each (variants.h).
  *
  * Floats become integers in the same order (keys), of which the largest is found. A NaN has the
- * largest key of all. For the smallest float, keys are turned round. Loops are plain, so that the
- * compiler makes vectors of them. */
+ * largest key of all. For the smallest float, all bits of keys are inverted. Loops are plain, so
+ * that the compiler makes vectors of them. */
 #include <string.h>
 
 #include "kernel/pointwise/extreme.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which functions of a plan our kernels have. */
+ * Translates functions of a plan to those of our kernels (kernel/pointwise), as far as these
+ * exist. */
 #include "engine/cpu/lower/pointwise.h"
 
 typedef struct mapped {
