@@ -11,7 +11,7 @@
 
 enum {
   OPERANDS = LACI_ROW_OPERANDS,
-  PIECE = 4096 /* maximum number of elements of a row that a thread computes at a time */
+  CHUNK = 4096 /* maximum number of elements of a row that a thread computes at a time */
 };
 
 /** A result, and how each operand is read for it. */
@@ -19,7 +19,7 @@ typedef struct rows {
   laci_row_function *compute;
   int n_operands, rank; /* number of operands; rank of the result, at least 1 */
   int64_t sizes[LACI_MAX_RANK], strides[OPERANDS][LACI_MAX_RANK];
-  int64_t n_rows, n_pieces;      /* number of rows of the result, and of pieces in a row */
+  int64_t n_rows, n_chunks;      /* number of rows of the result, and of chunks in a row */
   size_t elements[OPERANDS + 1]; /* bytes of an element of each operand, and last of the result */
 } rows;
 
@@ -31,12 +31,12 @@ typedef struct rows_work {
 
 /* ---- The run ---- */
 
-static void compute_pieces(int64_t begin, int64_t end, void *context) {
+static void compute_chunks(int64_t begin, int64_t end, void *context) {
   const rows_work *w = context;
   const rows *r = w->r;
   const int last = r->rank - 1;
   for (int64_t at = begin; at < end; at++) {
-    const int64_t row = at / r->n_pieces, first = at % r->n_pieces * PIECE;
+    const int64_t row = at / r->n_chunks, first = at % r->n_chunks * CHUNK;
     const void *from[OPERANDS] = {NULL};
     int64_t steps[OPERANDS] = {0};
     for (int k = 0; k < r->n_operands; k++) {
@@ -46,7 +46,7 @@ static void compute_pieces(int64_t begin, int64_t end, void *context) {
       from[k] = w->from[k] + place * (int64_t)r->elements[k];
       steps[k] = r->strides[k][last];
     }
-    r->compute(laci_min(PIECE, r->sizes[last] - first),
+    r->compute(laci_min(CHUNK, r->sizes[last] - first),
                w->to + (row * r->sizes[last] + first) * (int64_t)r->elements[OPERANDS], from,
                steps);
   }
@@ -57,9 +57,9 @@ static lac_status compute_rows(laci_net *net, laci_net_step *step, lac_error *er
   rows_work w = {.r = r, .to = laci_net_tensor_data(net, step->tensors[r->n_operands])};
   (void)err;
   for (int k = 0; k < r->n_operands; k++) w.from[k] = laci_net_tensor_data(net, step->tensors[k]);
-  const int64_t longest = laci_min(PIECE, r->sizes[r->rank - 1]);
-  laci_pool_for(net->pool, r->n_rows * r->n_pieces, longest > 0 ? PIECE / longest : 1,
-                compute_pieces, &w);
+  const int64_t longest = laci_min(CHUNK, r->sizes[r->rank - 1]);
+  laci_pool_for(net->pool, r->n_rows * r->n_chunks, longest > 0 ? CHUNK / longest : 1,
+                compute_chunks, &w);
   return LAC_OK;
 }
 
@@ -118,7 +118,7 @@ static void describe_rows(const laci_net *net, const laci_fused *fused, rows *r)
   merge_axes(r);
   r->n_rows = 1;
   for (int axis = 0; axis < r->rank - 1; axis++) r->n_rows *= r->sizes[axis];
-  r->n_pieces = (r->sizes[r->rank - 1] + PIECE - 1) / PIECE;
+  r->n_chunks = (r->sizes[r->rank - 1] + CHUNK - 1) / CHUNK;
 }
 
 void laci_rows_add_step(laci_net *net, const laci_fused *fused, laci_row_kind kind, int n) {
