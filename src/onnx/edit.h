@@ -21,21 +21,24 @@ typedef struct laci_graph laci_graph;
 typedef struct laci_onnx laci_onnx;
 typedef struct laci_onnx_edit laci_onnx_edit;
 
-enum { LACI_EDIT_INPUTS = 3 };
+enum { LACI_EDIT_INPUTS = 4, LACI_EDIT_OUTPUTS = 3 };
 
-/** A node of the domain ai.onnx, with one output, that an edit adds. */
+/** A node of the domain ai.onnx that an edit adds. */
 typedef struct laci_edit_node {
   const char *type;
   const char *inputs[LACI_EDIT_INPUTS];
   int n_inputs;
-  const char *output; /* name of the output. The name of the node begins with it, too */
+  const char *name;   /* name of the node, from laci_edit_make_unique_name; NULL: it is made of
+                         `output` */
+  const char *output; /* name of the first output: a new one, or one of laci_edit_replace_value */
+  const char *others[LACI_EDIT_OUTPUTS - 1]; /* names of further outputs; NULL: none */
   /* the new node is added after the node that outputs the value `after`; if that is NULL, before
    * the node that outputs `before` */
   const char *after;
   const char *before; /* the new node is added before the node that outputs this value, if `after`
                          is NULL */
-  bool has_axis;
-  int64_t axis;
+  const char *attribute; /* name of the node's only attribute, an integer; NULL: it has none */
+  int64_t number;        /* value of the attribute */
 } laci_edit_node;
 
 /** Begins an edit. The file is not changed before laci_onnx_edit_apply, and must outlive the
@@ -84,10 +87,10 @@ void laci_edit_set_opset_version(laci_onnx_edit *edit, int64_t version);
 LAC_MUST_CHECK lac_status laci_edit_remove_node(laci_onnx_edit *edit, const char *output,
                                                 const char *instead, lac_error *err);
 
-/** Replaces a computed value by a stored tensor, which the caller adds by laci_edit_add_tensor
- * under the value's name. The node that computed it is removed. So are nodes whose outputs are then
- * no longer read. If other outputs of the node (laci_edit_node_outputs) are read, they must be
- * replaced, too. */
+/** Replaces a computed value by a stored tensor or by the output of a new node, which the caller
+ * adds by laci_edit_add_tensor or laci_edit_add_node under the value's name. The node that computed
+ * it is removed. So are nodes whose outputs are then no longer read. If other outputs of the node
+ * (laci_edit_node_outputs) are read, they must be replaced, too. */
 LAC_MUST_CHECK lac_status laci_edit_replace_value(laci_onnx_edit *edit, const char *value,
                                                   lac_error *err);
 /** Returns the names of all outputs of the node that outputs the value, and sets *n to their

@@ -161,7 +161,7 @@ static bool set_text_field(char **field, const char *text) {
   return *field != NULL;
 }
 
-static bool add_axis_attribute(Onnx__NodeProto *node, int64_t axis) {
+static bool add_attribute(Onnx__NodeProto *node, const char *name, int64_t number) {
   node->attribute = laci_onnx_block_alloc(sizeof *node->attribute);
   Onnx__AttributeProto *attr = node->attribute ? laci_onnx_block_alloc(sizeof *attr) : NULL;
   if (!attr) return false;
@@ -169,8 +169,8 @@ static bool add_axis_attribute(Onnx__NodeProto *node, int64_t axis) {
   node->attribute[node->n_attribute++] = attr;
   attr->has_type = attr->has_i = true;
   attr->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
-  attr->i = axis;
-  return set_text_field(&attr->name, "axis");
+  attr->i = number;
+  return set_text_field(&attr->name, name);
 }
 
 /** Allocates and fills the message of a new node. All its fields are valid from the start, so that
@@ -183,9 +183,10 @@ static Onnx__NodeProto *create_node_message(applier *a, const laci_edit_node *fr
     laci_onnx_block_free(node);
     return NULL;
   }
-  const char *name = laci_edit_make_unique_name(a->edit, from->output, "_node");
+  const char *name =
+      from->name ? from->name : laci_edit_make_unique_name(a->edit, from->output, "_node");
   node->input = laci_onnx_block_alloc(LACI_EDIT_INPUTS * sizeof *node->input);
-  node->output = laci_onnx_block_alloc(sizeof *node->output);
+  node->output = laci_onnx_block_alloc(LACI_EDIT_OUTPUTS * sizeof *node->output);
   bool ok = name && node->input && node->output && set_text_field(&node->op_type, from->type) &&
             set_text_field(&node->name, name);
   for (int i = 0; i < from->n_inputs && ok; i++) {
@@ -194,7 +195,11 @@ static Onnx__NodeProto *create_node_message(applier *a, const laci_edit_node *fr
   }
   if (ok) ok = set_text_field(&node->output[0], from->output);
   node->n_output = ok;
-  if (ok && from->has_axis) ok = add_axis_attribute(node, from->axis);
+  for (int i = 0; ok && i < LACI_EDIT_OUTPUTS - 1 && from->others[i]; i++) {
+    ok = set_text_field(&node->output[i + 1], from->others[i]);
+    node->n_output += ok;
+  }
+  if (ok && from->attribute) ok = add_attribute(node, from->attribute, from->number);
   return ok ? node : NULL;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the nodes that are removed when a computed value becomes a stored tensor: the node that
- * computes it, then those whose outputs nothing else reads. */
+ * Finds the nodes that are removed when a computed value becomes a stored tensor or the output of
+ * a new node: the node that computes it, then those whose outputs nothing else reads. */
 #include "onnx/edit_in.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-/** How often each name is read by the remaining nodes, by bodies (subgraphs) and as an output of
- * the graph. */
+/** How often each name is read by the remaining and the new nodes, by bodies (subgraphs) and as
+ * an output of the graph. */
 typedef struct reads {
   laci_name_table ids; /* maps a name to its index in n */
   int *n;
@@ -43,6 +43,15 @@ static bool count_reads_of_graph(reads *r, const Onnx__GraphProto *graph) {
       for (size_t k = 0; k < attr->n_graphs && ok; k++)
         ok = count_reads_of_graph(r, attr->graphs[k]);
     }
+  }
+  return ok;
+}
+
+static bool count_reads_of_new_nodes(reads *r, const laci_onnx_edit *edit) {
+  bool ok = true;
+  for (size_t at = 0; at < edit->n_nodes && ok; at++) {
+    const laci_edit_node *node = &edit->nodes[at];
+    for (int i = 0; i < node->n_inputs && ok; i++) ok = count_read_of_name(r, node->inputs[i]);
   }
   return ok;
 }
@@ -94,7 +103,7 @@ static bool subtract_reads_of_node(leaving *l, const Onnx__NodeProto *node) {
 lac_status laci_edit_mark_replaced_nodes(laci_edit_applier *a, lac_error *err) {
   const laci_onnx_edit *edit = a->edit;
   leaving l = {.a = a, .stack = laci_alloc(a->graph->n_node + 1, sizeof *l.stack)};
-  bool ok = l.stack && count_reads_of_graph(&l.r, a->graph);
+  bool ok = l.stack && count_reads_of_graph(&l.r, a->graph) && count_reads_of_new_nodes(&l.r, edit);
   for (size_t at = 0; at < edit->n_replaced && ok; at++)
     mark_node_removed(&l, laci_edit_find_producer(edit, edit->replaced[at]));
   while (ok && l.n > 0) {

@@ -121,8 +121,8 @@ static lac_status write_dequantized_integers(laci_quantizing *q, int node, int p
                              .n_inputs = 3,
                              .output = floats,
                              .before = reader,
-                             .has_axis = true,
-                             .axis = x->axis};
+                             .attribute = "axis",
+                             .number = x->axis};
   lac_status st = laci_edit_add_tensor(q->edit, whole, x->dtype, &x->shape, x->bytes, err);
   if (!st) st = laci_edit_add_tensor(q->edit, scale, LAC_DTYPE_F32, &along, x->scales, err);
   if (!st) st = laci_edit_add_tensor(q->edit, zero, x->dtype, &along, zeros, err);
