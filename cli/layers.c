@@ -231,9 +231,14 @@ void layers_print_quantized(const lac_report *report, FILE *out) {
   if (!q) return;
   int64_t n = q->held_back > 0 ? q->held_back : q->samples;
   format_agreement(&(agreement){q->answers, q->held_back, q->agreement, q->agreement_least}, agree);
-  terminal_print_sentence(out, "quantized (%s, %s, %s): %d of %d layer%s, %d activation%s",
-                          q->format, q->activations, q->range, q->n_quantized, q->n_layers,
-                          laci_plural(q->n_layers), q->n_values, laci_plural(q->n_values));
+  if (q->range)
+    terminal_print_sentence(out, "quantized (%s, %s, %s): %d of %d layer%s, %d activation%s",
+                            q->format, q->activations, q->range, q->n_quantized, q->n_layers,
+                            laci_plural(q->n_layers), q->n_values, laci_plural(q->n_values));
+  else
+    terminal_print_sentence(out, "quantized (%s, %s, ranges found at run time): %d of %d layer%s",
+                            q->format, q->activations, q->n_quantized, q->n_layers,
+                            laci_plural(q->n_layers));
   if (q->n_corrected > 0)
     terminal_print_sentence(out, "%d layer%s: the mean error of %s outputs went into %s bias%s",
                             q->n_corrected, laci_plural(q->n_corrected),
@@ -246,7 +251,9 @@ void layers_print_quantized(const lac_report *report, FILE *out) {
         out,
         "outputs in integers differ from those in floats by %.3f%%%s, on %" PRId64 " sample%s %s",
         100 * q->outputs_error, agree, n, laci_plural(n),
-        q->held_back > 0 ? "held back" : "(those of the ranges)");
+        q->held_back > 0 ? "held back"
+        : q->range       ? "(those of the ranges)"
+                         : "(those of the fit)");
   if (q->labelled > 0)
     terminal_print_sentence(out, "top-1 of these: %.2f%%, in floats %.2f%%", q->top1_integers,
                             q->top1_floats);

@@ -19,12 +19,16 @@ enum { MOST_PIXELS = 16384, MOST_COPIES = 1000 };
  * ones only if the network takes what can be drawn and pruning gets better by it. */
 typedef enum plan { NEVER, ON_DATA, ON_BOTH, ON_SYNTHETIC, ON_SYNTHETIC_IF_BETTER } plan;
 
+static bool is_quantized_at_run_time(const arguments *args) {
+  return args->quantize && strcmp(args->quantize, "dynamic-int8") == 0;
+}
+
 /* Returns the name of an option that was given and that needs calibration; NULL: there is none. */
 static const char *find_option_that_needs_calibration(const arguments *args) {
   const struct {
     const char *name;
     bool given;
-  } needs[] = {{"quantize", args->given.quantize},
+  } needs[] = {{"quantize", args->given.quantize && !is_quantized_at_run_time(args)},
                {"calibration-samples", args->given.calibration_samples},
                {"calibration-constant", args->given.calibration_constant},
                {"calibration-copies", args->given.calibration_copies},
@@ -115,9 +119,10 @@ static lac_status read_quantization_options(const arguments *args, lac_quantizat
                      : args->given.quantize_activations ? "quantize-activations"
                                                         : NULL;
   *q = lac_quantization_default();
+  q->format = args->quantize;
   q->range = args->quantize_range;
   q->is_signed = strcmp(args->quantize_activations, "int8") == 0;
-  if (args->quantize || !lone) return LAC_OK;
+  if (!lone || (args->quantize && !is_quantized_at_run_time(args))) return LAC_OK;
   return laci_fail(err, LAC_BAD_ARGUMENT, "--%s: it goes with --quantize qdq-int8", lone);
 }
 

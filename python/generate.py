@@ -165,10 +165,10 @@ def operand_text(name, keywords):
 
 
 def function_text(name, spec, at, table, keywords):
-    verb, operands, returns, about, *fixed = spec
-    fixed, operands = fixed[0] if fixed else {}, operands.split(", ")
+    verb, operands, returns, about = spec
+    operands = operands.split(", ")
     rows = list(rows_of(verb, at, table, keywords.WORDS))
-    taken = [row for row in rows if row[1]["id"] not in keywords.ELSEWHERE | fixed and row[1]["id"] not in operands]
+    taken = [row for row in rows if row[1]["id"] not in keywords.ELSEWHERE and row[1]["id"] not in operands]
     summary = next(row for row in command_table.verbs() if row["id"] == verb)["summary"]
     leading = [row for name in ("data", "output") for row in taken if row[1]["id"] == name]
     others = [row for row in taken if row not in leading]
@@ -195,7 +195,6 @@ def function_text(name, spec, at, table, keywords):
         doc += ["", f"Returns lacuna.{returns}. A keyword that is None is as if it was not given; a failure raises lacuna.Error."]
     body = "\n".join("    " + line if line else "" for line in "\n".join(doc).split("\n")).strip()
     given = ", ".join(f"{row[1]['id']}={row[1]['id']}" for row in taken)
-    given += "".join(f", {key}={value!r}" for key, value in fixed.items())
     lines = [f"    {text}," for text in parameters]
     call = textwrap.wrap(f"{', '.join(operands)}, {given}, progress=progress", 100, subsequent_indent=" " * 8, break_long_words=False)
     docstring = body.replace("\\", "\\\\").replace('"""', "'''")

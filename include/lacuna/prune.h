@@ -104,8 +104,8 @@ typedef struct lac_options {
                                          weights are fitted; not with a group. NULL: none (default
                                          NULL) */
   const lac_quantization *quantization; /* lac_prune: convert weights and activations to int8, with
-                                           ranges from the calibration's data; NULL: no quantization
-                                           (default NULL) */
+                                           ranges from the calibration's data or found at run time;
+                                           NULL: no quantization (default NULL) */
   const lac_engine_options *plan; /* lac_inspect: options of an engine. The report also says whether
                                      the engine can run the network, and what would run each node
                                      (lac_report.plan). NULL: no plan is made (default NULL) */

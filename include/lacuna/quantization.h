@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantization of a pruned network to int8 weights and activations in QDQ form. ONNX Runtime,
- * TensorRT and OpenVINO turn its QuantizeLinear and DequantizeLinear nodes into integer kernels.
+ * Quantization of a pruned network to int8 weights and activations. In QDQ form, ranges of
+ * activations come from samples; ONNX Runtime, TensorRT and OpenVINO turn its QuantizeLinear and
+ * DequantizeLinear nodes into integer kernels. In dynamic form, ranges are found when the network
+ * runs, for which ONNX Runtime has kernels; no samples are needed.
  *
  *   lac_quantization quantization = lac_quantization_default();
  *   options.quantization = &quantization;      and options.calibration; then lac_prune
+ *   quantization.format = "dynamic-int8";      without options.calibration, too
  *
  * Pruned weights become the integer 0, so that the pattern still holds exactly. After lac_prune the
  * model is the quantized network. */
@@ -28,6 +31,10 @@ typedef struct lac_quantization {
                         are inside); default "mse" */
   bool is_signed;    /* activations are int8 with zero point 0, as TensorRT requires; false: uint8
                         with any zero point (default false) */
+  const char *format; /* "qdq-int8": weights and activations of all layers with a product, ranges
+                         from the calibration. "dynamic-int8": those of Gemm and MatMul, ranges found
+                         at run time (DynamicQuantizeLinear, MatMulInteger), where `range` is
+                         ignored and is_signed must be false. Default "qdq-int8" */
 } lac_quantization;
 
 /** Fills the first `size` bytes of *options with the defaults, which the comments of the fields
@@ -70,15 +77,16 @@ typedef struct lac_quantized_value {
 
 /** What quantization did; part of a report. */
 typedef struct lac_quantization_result {
-  const char *format;              /* format of the quantized network: "qdq-int8" */
-  const char *range, *activations; /* how ranges were chosen, such as "mse"; type of activations:
-                                      "uint8" or "int8" */
-  int64_t samples, held_back;      /* number of samples for ranges; number of held-back samples on
-                                      which outputs were compared (0: they were compared on the
-                                      samples for ranges) */
+  const char *format;              /* format of the quantized network: "qdq-int8" or
+                                      "dynamic-int8" */
+  const char *range, *activations; /* how ranges were chosen, such as "mse", NULL: at run time;
+                                      type of activations: "uint8" or "int8" */
+  int64_t samples, held_back;      /* number of samples for ranges, or without ranges for the fit;
+                                      number of held-back samples on which outputs were compared (0:
+                                      they were compared on the others) */
   int n_layers, n_quantized, n_values;
   const lac_quantized_layer *layers; /* [n_layers] layers with a matrix product */
-  const lac_quantized_value *values; /* [n_values] activations that have a scale */
+  const lac_quantized_value *values; /* [n_values] activations that have a stored scale */
   double outputs_error; /* relative error of the network's outputs, quantized against float, both
                            pruned: sum |floats - integers|^2 / sum |floats|^2 */
   int64_t answers;      /* number of predictions: rows of the first output, of which the largest

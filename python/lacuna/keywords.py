@@ -19,7 +19,7 @@ FIELDS = {
         "calibration_synthetic": "synthetic", "solve": "solve", "resize": "resize", "crop": "crop",
         "mean": "mean", "std": "std", "keep_dense": "keep_dense", "max_drop": "max_drop", "recalibrate": "recalibrate",
         "refine": "refine", "refine_steps": "refine_steps"},
-    "lac_quantization": {"quantize_range": "range"},
+    "lac_quantization": {"quantize": "format", "quantize_range": "range"},
     "lac_run_options": {"threads": "threads", "dtype": "dtype", "max_memory": "max_memory", "engine": "engine",
                         "tune": "tuning", "careful": "careful"},
     "lac_bench_options": {"batch": "batch", "runs": "runs", "time": "seconds", "seed": "seed"},
@@ -46,7 +46,7 @@ FIELDS = {
 
 # Options that a function of verbs.py handles by itself.
 HANDLED = {
-    "prune": {"calibration", "no_calibration", "quantize", "quantize_activations", "curve"},
+    "prune": {"calibration", "no_calibration", "quantize_activations", "curve"},
     "permute": {"apply", "invert"},
     "check": {"against"},
     "inspect": {"plan", "why"},
@@ -92,8 +92,9 @@ or take its tensors.
     "permute": ("permute", "model", "Report", """
 As `prune`, but no weight is set to zero."""),
     "quantize": ("prune", "model", "Report", """
-As `prune`, with `quantize="qdq-int8"`: the ranges of activations come from `calibration`, which must be given. Layers that hold
-the pattern already keep their masks.""", {"quantize": "qdq-int8"}),
+As `prune`, with `quantize="qdq-int8"` where it is None: the ranges of activations come from `calibration`, which must be given.
+With `quantize="dynamic-int8"` they are found at run time, and `calibration` may be left out. Layers that hold the pattern already
+keep their masks."""),
     "check": ("check", "model", "Report", """
 `report.holds_pattern` says whether every layer that should hold the pattern does. With `against` a network that is not the
 original, reordered and masked, raises lacuna.Error."""),

@@ -10,6 +10,7 @@ from .model import opened
 from .options import fill, number_of_bytes, read_pattern, run_fields, with_engine
 from .report import Record, Report, record
 
+AT_RUN_TIME = "dynamic-int8"  # the value of `quantize` that needs no samples
 OUTPUTS = ("output", "plot", "save_permutation", "json", "curve", "roofline", "measure_costs", "trace")
 
 
@@ -49,7 +50,7 @@ def _calibration(given, model, kept):
     data, score = given.get("calibration"), given.get("score")
     wants = [name for name in ("calibration_samples", "calibration_copies", "calibration_constant", "solve", "keep_dense", "max_drop", "recalibrate",
                                "refine", "refine_steps", "curve", "mean", "std", "resize", "crop", "quantize")
-             if given.get(name) is not None and (name, given[name]) != ("solve", False)]
+             if given.get(name) is not None and (name, given[name]) not in (("solve", False), ("quantize", AT_RUN_TIME))]
     optional = data is None and score is None and not wants
     if data is not None and given.get("no_calibration"):
         raise failure("calibration and no_calibration=True: wanted one")
@@ -83,12 +84,12 @@ def _calibration(given, model, kept):
 def _quantization(given, kept):
     """lac_quantization of the keywords, NULL without `quantize`."""
     lone = [name for name in ("quantize_range", "quantize_activations") if given.get(name) is not None]
+    if lone and given.get("quantize") in (None, AT_RUN_TIME):
+        raise failure(f"{lone[0]}={given[lone[0]]!r}: it goes with quantize=\"qdq-int8\"")
     if given.get("quantize") is None:
-        if lone:
-            raise failure(f"{lone[0]}={given[lone[0]]!r}: it goes with quantize=\"qdq-int8\"")
         return NULL
-    if given["quantize"] != "qdq-int8":
-        raise failure(f"quantize={given['quantize']!r}: wanted qdq-int8")
+    if given["quantize"] not in ("qdq-int8", AT_RUN_TIME):
+        raise failure(f"quantize={given['quantize']!r}: wanted qdq-int8 or {AT_RUN_TIME}")
     if given.get("quantize_activations") not in (None, "uint8", "int8"):
         raise failure(f"quantize_activations={given['quantize_activations']!r}: wanted uint8 or int8")
     made = options("lac_quantization")
@@ -131,7 +132,7 @@ def prune(model, *, progress=None, **given):
         kept = []
         network = _open(model, given)
         how = _options(given, kept)
-        how.calibration, how.quantization = _calibration(given, network, kept), _quantization(given, kept)
+        how.quantization, how.calibration = _quantization(given, kept), _calibration(given, network, kept)
         how.correct = given.get("solve") is not False
         return Report(_report("lac_prune", network.pointer, how), network)
     return _write(jobs.run(work, progress), given)
@@ -156,7 +157,9 @@ def _prune_folder(path, given, progress):
 
 def quantize(model, *, progress=None, **given):
     """lac_prune with lac_quantization."""
-    if given.get("calibration") is None:
+    if given.get("quantize") is None:
+        given["quantize"] = "qdq-int8"
+    if given.get("calibration") is None and given["quantize"] != AT_RUN_TIME:
         raise failure("quantize: ranges of activations come from samples of the inputs", "BAD_ARGUMENT", "CALIBRATION",
                       "calibration=DATA")
     return prune(model, progress=progress, **given)

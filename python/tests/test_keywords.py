@@ -22,9 +22,9 @@ def test_no_verb_is_missing():
 
 @pytest.mark.parametrize("name", keywords.FUNCTIONS)
 def test_no_option_is_missing(name):
-    verb, operands, _, _, *fixed = keywords.FUNCTIONS[name]
+    verb, operands, _, _ = keywords.FUNCTIONS[name]
     parameters = set(inspect.signature(getattr(lacuna, name)).parameters)
-    wanted = set(_table.OPTIONS[verb]) - set(keywords.ELSEWHERE) - set(*fixed)
+    wanted = set(_table.OPTIONS[verb]) - set(keywords.ELSEWHERE)
     assert parameters == wanted | {*operands.split(", "), "progress"}
 
 
@@ -72,6 +72,7 @@ SAME = [
      "--quantize-range minmax --quantize-activations int8 --recalibrate",
      {"calibration": "{root}/examples/digits", "calibration_samples": 16, "score": "magnitude", "permute": False,
       "quantize": "qdq-int8", "quantize_range": "minmax", "quantize_activations": "int8", "recalibrate": True}),
+    ("prune", "--no-calibration --quantize dynamic-int8", {"no_calibration": True, "quantize": "dynamic-int8"}),
     ("prune", "--calibration synthetic --calibration-samples 8 --score ria --no-permute --mean 1,1,1 --std 9,9,9 --refine-steps 1",
      {"calibration": "synthetic", "calibration_samples": 8, "score": "ria", "permute": False, "mean": (1, 1, 1), "std": "9,9,9",
       "refine_steps": 1}),

@@ -97,6 +97,19 @@ def test_quantize(digits, images):
     assert report.quantization.range == "minmax" and any(layer.weight for layer in report.quantization.layers)
 
 
+def test_quantize_at_run_time(digits, images):
+    report = lacuna.quantize(digits, quantize="dynamic-int8", no_calibration=True)
+    found = report.quantization
+    assert found.format == "dynamic-int8" and found.range is None and found.n_quantized == 1 and not found.values
+    assert "there are no samples" in found.outputs_reason
+    report = lacuna.prune(digits, quantize="dynamic-int8", calibration=images, **FITTED)
+    assert report.quantization.outputs_error < 1e-3
+    with pytest.raises(ValueError, match="quantize_range='mse': it goes with quantize=\"qdq-int8\""):
+        lacuna.prune(digits, quantize="dynamic-int8", quantize_range="mse", no_calibration=True)
+    with pytest.raises(ValueError, match="wanted qdq-int8 or dynamic-int8"):
+        lacuna.prune(digits, quantize="int4", no_calibration=True)
+
+
 def test_progress_and_log(digits, caplog):
     seen = []
     with caplog.at_level(logging.DEBUG, "lacuna"):

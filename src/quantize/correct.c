@@ -355,6 +355,8 @@ lac_status laci_quantize_corrected(const laci_weighted_graph *from, laci_onnx *f
                                    const laci_quantize_options *options,
                                    const laci_quantize_trial *trial,
                                    laci_quantization **quantization, lac_error *err) {
+  if (options->form == LACI_QUANTIZE_DYNAMIC)
+    return laci_quantize_once(from, file, options, trial, quantization, err);
   laci_affine *scales = laci_alloc((size_t)from->graph->n_values + 1, sizeof *scales);
   laci_quantize_corrections corrections = {0};
   laci_quantize_trial one = *trial;

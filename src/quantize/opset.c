@@ -41,10 +41,25 @@ static bool is_of_older_opset(const laci_node *node) {
   return node->version > 0 && node->version < LACI_QUANTIZE_OPSET && !node->domain[0];
 }
 
-lac_status laci_quantize_check_opset(const laci_graph *graph, lac_error *err) {
+/* Fails if the node's opset is older than those that the dynamic form needs. They are kept as they
+ * are. */
+static lac_status check_dynamic_opset(const laci_node *node, lac_error *err) {
+  if (node->version >= LACI_QUANTIZE_DYNAMIC_OPSET) return LAC_OK;
+  return laci_fail(err, LAC_UNSUPPORTED,
+                   "opset %d of ai.onnx has no DynamicQuantizeLinear; wanted %d or later",
+                   node->version, LACI_QUANTIZE_DYNAMIC_OPSET);
+}
+
+lac_status laci_quantize_check_opset(const laci_graph *graph, laci_quantize_form form,
+                                     lac_error *err) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     if (!is_of_older_opset(node)) continue;
+    if (form == LACI_QUANTIZE_DYNAMIC) {
+      lac_status st = check_dynamic_opset(node, err);
+      if (st) return st;
+      continue;
+    }
     if (node->version < FIRST_CONVERTED)
       return laci_fail(err, LAC_UNSUPPORTED,
                        "opset %d of ai.onnx has no DequantizeLinear with a scale for each channel; "

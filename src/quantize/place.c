@@ -140,7 +140,8 @@ static const char *check_layer_quantizable(laci_quantizing *q, laci_quantize_lay
   if (reason) return reason;
   if (!laci_quantize_is_quantizable(q, node->inputs[layer->other]))
     return "its data are no f32 values of the main graph";
-  return find_quantizable_bias(q, layer);
+  return q->form == LACI_QUANTIZE_DYNAMIC ? laci_quantize_explain_no_dynamic(q, layer)
+                                          : find_quantizable_bias(q, layer);
 }
 
 /* Finds the Add node that alone reads a MatMul and adds a stored vector, which no other node

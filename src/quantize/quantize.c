@@ -19,7 +19,8 @@ enum { BATCH = 32 };
 
 /* ---- Checks ---- */
 
-static lac_status check_graph_is_float(const laci_graph *graph, lac_error *err) {
+static lac_status check_graph_is_float(const laci_graph *graph, laci_quantize_form form,
+                                       lac_error *err) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     bool is_quantized = laci_node_is(node, "QuantizeLinear") ||
@@ -30,7 +31,7 @@ static lac_status check_graph_is_float(const laci_graph *graph, lac_error *err) 
                        "the network is quantized already (%s '%s'); wanted one of floats",
                        node->type, node->name);
   }
-  return laci_quantize_check_opset(graph, err);
+  return laci_quantize_check_opset(graph, form, err);
 }
 
 static void quantizing_clear(laci_quantizing *q) {
@@ -59,9 +60,10 @@ static lac_status quantizing_init(laci_quantizing *q, lac_error *err) {
                    q->n_layers > 0 ? "of the first, " : "", why);
 }
 
-lac_status laci_quantize_check(const laci_graph *graph, laci_onnx *file, lac_error *err) {
-  laci_quantizing q = {.graph = graph};
-  lac_status st = check_graph_is_float(graph, err);
+lac_status laci_quantize_check(const laci_graph *graph, laci_onnx *file, laci_quantize_form form,
+                               lac_error *err) {
+  laci_quantizing q = {.graph = graph, .form = form};
+  lac_status st = check_graph_is_float(graph, form, err);
   if (!st) st = laci_onnx_edit_begin(file, &q.edit, err);
   if (!st) st = quantizing_init(&q, err);
   quantizing_clear(&q);
@@ -209,10 +211,31 @@ static lac_status compare_with_float_network(laci_quantizing *q, const laci_weig
   return st;
 }
 
+/* Chooses the values that are quantized, and their scales, which the dynamic form finds at run
+ * time. */
+static lac_status choose_values(laci_quantizing *q, const laci_weighted_graph *from,
+                                const laci_calibration_cut *cut, lac_error *err) {
+  if (q->form == LACI_QUANTIZE_DYNAMIC) {
+    laci_quantize_set_dynamic_values(q);
+    return LAC_OK;
+  }
+  lac_status st = laci_quantize_mark_values(q, err);
+  if (!st)
+    st = q->trial->quantizers ? take_known_scales(q, err) : measure_ranges(q, from, cut, err);
+  if (!st) laci_quantize_exclude_layers_without_scale(q);
+  return st;
+}
+
+static lac_status write_changes(laci_quantizing *q, lac_error *err) {
+  if (q->form == LACI_QUANTIZE_DYNAMIC) return laci_quantize_write_dynamic(q, err);
+  lac_status st = laci_quantize_write(q, err);
+  return st ? st : laci_quantize_raise_opset(q, err);
+}
+
 static lac_status quantize_and_compare(laci_quantizing *q, const laci_weighted_graph *from,
                                        laci_onnx *file, lac_error *err) {
-  laci_calibration_cut cut;
-  lac_status st = check_graph_is_float(q->graph, err);
+  laci_calibration_cut cut = {0};
+  lac_status st = check_graph_is_float(q->graph, q->form, err);
   if (!st) st = laci_onnx_edit_begin(file, &q->out->edit, err);
   q->edit = q->out->edit;
   if (!st) st = quantizing_init(q, err);
@@ -220,20 +243,18 @@ static lac_status quantize_and_compare(laci_quantizing *q, const laci_weighted_g
     if (q->trial->in_floats[l] && !q->layers[l].reason)
       q->layers[l].reason = "it stays in floats to limit the loss";
   }
-  if (!st) st = laci_quantize_mark_values(q, err);
-  if (!st) st = cut_samples(q, q->graph, &cut, err);
-  if (!st)
-    st = q->trial->quantizers ? take_known_scales(q, err) : measure_ranges(q, from, &cut, err);
+  if (!st && q->how->samples) st = cut_samples(q, q->graph, &cut, err);
+  if (!st) st = choose_values(q, from, &cut, err);
   if (st) return st;
   q->out->n_fitted = cut.n_fitted * cut.batch;
   q->out->n_held_back = (cut.n_batches - cut.n_fitted) * cut.batch;
-  laci_quantize_exclude_layers_without_scale(q);
   st = describe_quantized_layers(q, err);
-  if (!st) st = laci_quantize_write(q, err);
-  if (!st) st = laci_quantize_raise_opset(q, err);
+  if (!st) st = write_changes(q, err);
   if (!st) st = laci_onnx_edit_apply(q->edit, &q->out->graph, err);
   if (!st && q->trial->find) st = laci_quantize_find_corrections(q, from, &cut, err);
-  return st || q->trial->most_compared == 0 ? st : compare_with_float_network(q, from, &cut, err);
+  if (!q->how->samples) q->out->outputs_reason = "there are no samples";
+  if (st || q->trial->most_compared == 0 || !q->how->samples) return st;
+  return compare_with_float_network(q, from, &cut, err);
 }
 
 /* Stores the scale of each quantized value, its own or the one that it shares. */
@@ -251,8 +272,12 @@ lac_status laci_quantize_once(const laci_weighted_graph *from, laci_onnx *file,
   *quantization = NULL;
   laci_quantization *out = laci_alloc(1, sizeof *out);
   if (!out) return laci_fail_memory(err, "the quantized network");
-  laci_quantizing q = {
-      .graph = from->graph, .weights = from->weights, .how = options, .trial = trial, .out = out};
+  laci_quantizing q = {.graph = from->graph,
+                       .weights = from->weights,
+                       .form = options->form,
+                       .how = options,
+                       .trial = trial,
+                       .out = out};
   lac_status st = quantize_and_compare(&q, from, file, err);
   if (!st) copy_scales(&q, trial->found);
   quantizing_clear(&q);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Quantizes the weights and values of a network to int8, expressed by QuantizeLinear and
- * DequantizeLinear nodes (QDQ).
+ * DequantizeLinear nodes (QDQ), or by products of integers that are made at run time (dynamic).
  *
  * Weights of Conv, ConvTranspose, Gemm and MatMul become int8, symmetric, with a scale for each
  * output channel, so that a pruned weight is the integer 0. Their biases become int32 in the scale
@@ -9,7 +9,11 @@
  * convolution is folded into it. Layers that cannot be quantized stay in floats, and the reason is
  * reported; so do those that lose most, if a limit is given. place.c finds layers, values.c chooses
  * values, weight.c converts weights, correct.c corrects biases, write.c changes the file, mixed.c
- * keeps to the limit. */
+ * keeps to the limit.
+ *
+ * In the dynamic form, weights of Gemm and MatMul become the same integers. A value's scale is
+ * computed from the value itself when the network runs, so that no samples are needed. dynamic.c
+ * chooses its layers and changes the file. */
 #ifndef LACI_QUANTIZE_QUANTIZE_H
 #define LACI_QUANTIZE_QUANTIZE_H
 
@@ -18,6 +22,13 @@
 
 typedef struct laci_onnx laci_onnx;
 typedef struct laci_onnx_edit laci_onnx_edit;
+
+/** How integers are expressed in the file. */
+typedef enum laci_quantize_form {
+  LACI_QUANTIZE_QDQ,     /* scales of values are stored; QuantizeLinear, DequantizeLinear */
+  LACI_QUANTIZE_DYNAMIC, /* scales of values are found at run time; DynamicQuantizeLinear,
+                            MatMulInteger */
+} laci_quantize_form;
 
 /** A limit of what quantization may lose. */
 typedef struct laci_quantize_limit {
@@ -29,11 +40,14 @@ typedef struct laci_quantize_limit {
 } laci_quantize_limit;
 
 typedef struct laci_quantize_options {
-  laci_range_rule rule;
-  bool is_signed; /* true: values are int8 with zero point 0; false: uint8 */
-  const laci_calibration_samples *samples;
+  laci_quantize_form form;
+  laci_range_rule rule; /* of LACI_QUANTIZE_QDQ */
+  bool is_signed; /* of LACI_QUANTIZE_QDQ. true: values are int8 with zero point 0; false: uint8 */
+  const laci_calibration_samples *samples; /* NULL, of LACI_QUANTIZE_DYNAMIC only: outputs are not
+                                              compared */
   const laci_quantize_limit *limit; /* the layers that lose most stay in floats, as many as this
-                                       takes; NULL: all that can be are quantized */
+                                       takes; NULL: all that can be are quantized. It needs
+                                       samples */
   laci_pool *pool;
   const laci_budget *budget;
 } laci_quantize_options;
@@ -84,11 +98,11 @@ typedef struct laci_quantization {
   laci_arena arena;
 } laci_quantization;
 
-/** Checks whether the network can be quantized, whatever the samples are. Fails with
+/** Checks whether the network can be quantized in this form, whatever the samples are. Fails with
  * LAC_UNSUPPORTED if the operator set is too old, the network is quantized already, or no layer can
  * be quantized. */
 LAC_MUST_CHECK lac_status laci_quantize_check(const laci_graph *graph, laci_onnx *file,
-                                              lac_error *err);
+                                              laci_quantize_form form, lac_error *err);
 
 /** Quantizes the network with the weights of `from`. On success, `file` has been changed by
  * quantization->edit, and quantization->graph is its new graph. Older graphs of the file stay valid

@@ -8,6 +8,7 @@
 
 enum {
   LACI_QUANTIZE_OPSET = 13,            /* the first opset with a scale for each channel */
+  LACI_QUANTIZE_DYNAMIC_OPSET = 11,    /* the first opset with DynamicQuantizeLinear */
   LACI_QUANTIZE_COMPARE_ALL = 1 << 30, /* for laci_quantize_trial.most_compared: no limit */
 };
 
@@ -62,6 +63,7 @@ typedef struct laci_quantizing {
   const uint8_t *const *weights; /* [n_stored] for each stored tensor, bytes that replace the
                                     graph's; NULL: the graph's are used */
   laci_onnx_edit *edit;
+  laci_quantize_form form;
   const laci_quantize_options *how;
   const laci_quantize_trial *trial;
   laci_quantization *out;
@@ -101,7 +103,8 @@ LAC_MUST_CHECK lac_status laci_quantize_find_corrections(laci_quantizing *q,
                                                          lac_error *err);
 void laci_quantize_corrections_clear(laci_quantize_corrections *corrections); /* zeroed is fine */
 /** Quantizes the network as laci_quantize_once does, with the corrections that it needs. If these
- * make its outputs worse on samples held back, it has none. trial->find and use are not read. */
+ * make its outputs worse on samples held back, it has none. In the dynamic form it has none either:
+ * biases stay in floats, and ranges cut nothing off. trial->find and use are not read. */
 LAC_MUST_CHECK lac_status laci_quantize_corrected(const laci_weighted_graph *from, laci_onnx *file,
                                                   const laci_quantize_options *options,
                                                   const laci_quantize_trial *trial,
@@ -172,8 +175,24 @@ void laci_quantized_weight_clear(laci_quantized_weight *weight);
 /** Adds all changes of the quantization to the edit of the file, q->edit. */
 LAC_MUST_CHECK lac_status laci_quantize_write(laci_quantizing *q, lac_error *err);
 
-/** Fails with LAC_UNSUPPORTED if the network cannot be written in LACI_QUANTIZE_OPSET (opset.c). */
-LAC_MUST_CHECK lac_status laci_quantize_check_opset(const laci_graph *graph, lac_error *err);
+/* ---- Functions of dynamic.c, for LACI_QUANTIZE_DYNAMIC ---- */
+
+/** Returns why the layer, which has a stored weight, is not computed from integers that are made at
+ * run time; NULL: it is. */
+const char *laci_quantize_explain_no_dynamic(const laci_quantizing *q,
+                                             const laci_quantize_layer *layer);
+/** Fills q->like and q->quantizers: no value shares a scale, and scales are known at run time
+ * only. */
+void laci_quantize_set_dynamic_values(laci_quantizing *q);
+/** Adds all changes of the quantization to the edit of the file, q->edit. */
+LAC_MUST_CHECK lac_status laci_quantize_write_dynamic(laci_quantizing *q, lac_error *err);
+
+/* ---- Functions of opset.c ---- */
+
+/** Fails with LAC_UNSUPPORTED if the network's opset has no operators of the form, and cannot be
+ * converted to LACI_QUANTIZE_OPSET. */
+LAC_MUST_CHECK lac_status laci_quantize_check_opset(const laci_graph *graph,
+                                                    laci_quantize_form form, lac_error *err);
 /** If the network has an older opset, adds the changes that convert it to LACI_QUANTIZE_OPSET to
  * the edit of the file. */
 LAC_MUST_CHECK lac_status laci_quantize_raise_opset(laci_quantizing *q, lac_error *err);

@@ -177,6 +177,34 @@ static void asks_for_what_it_needs(void **state) {
   lac_model_destroy(model);
 }
 
+/* Ranges that are found at run time need no calibration. */
+static void run_time_needs_no_calibration(void **state) {
+  (void)state;
+  wishes w;
+  lac_report *report;
+  lac_error err = {0};
+  lac_model *model = load();
+  wish(&w);
+  w.options.calibration = NULL;
+  w.quantization.format = "dynamic-int4";
+  assert_int_equal(lac_prune(model, &w.options, &report, &err), LAC_BAD_ARGUMENT);
+  assert_non_null(strstr(err.text, "dynamic-int4: wanted qdq-int8 or dynamic-int8"));
+  w.quantization.format = "dynamic-int8";
+  w.quantization.is_signed = true;
+  assert_int_equal(lac_prune(model, &w.options, &report, &err), LAC_BAD_ARGUMENT);
+  assert_non_null(strstr(err.text, "wanted uint8"));
+  w.quantization.is_signed = false;
+  if (lac_prune(model, &w.options, &report, &err)) fail_msg("%s", err.text);
+  assert_string_equal(report->quantization->format, "dynamic-int8");
+  assert_string_equal(report->quantization->activations, "uint8");
+  assert_null(report->quantization->range);
+  assert_int_equal(report->quantization->n_quantized, 1);
+  assert_int_equal(report->quantization->samples, 0);
+  assert_non_null(report->quantization->outputs_reason);
+  lac_report_destroy(report);
+  lac_model_destroy(model);
+}
+
 static void every_allocation_may_fail(void **state) {
   (void)state;
   wishes w;
@@ -209,8 +237,8 @@ static void every_allocation_may_fail(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(pruned_weights_are_zero),
-                                     cmocka_unit_test(asks_for_what_it_needs),
-                                     cmocka_unit_test(every_allocation_may_fail)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pruned_weights_are_zero), cmocka_unit_test(asks_for_what_it_needs),
+      cmocka_unit_test(run_time_needs_no_calibration), cmocka_unit_test(every_allocation_may_fail)};
   return cmocka_run_group_tests(tests, write_data, remove_data);
 }

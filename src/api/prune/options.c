@@ -29,7 +29,7 @@ void lac_calibration_init(lac_calibration *options, size_t size) {
 }
 
 void lac_quantization_init(lac_quantization *options, size_t size) {
-  const lac_quantization usual = {.size = sizeof usual, .range = "mse"};
+  const lac_quantization usual = {.size = sizeof usual, .range = "mse", .format = "qdq-int8"};
   laci_struct_set_defaults(&usual, sizeof usual, options, size);
 }
 

@@ -19,7 +19,18 @@
 static const char *const rules[] = {[LACI_RANGE_PERCENTILE] = "percentile",
                                     [LACI_RANGE_MSE] = "mse",
                                     [LACI_RANGE_MINMAX] = "minmax"};
-enum { N_RULES = sizeof rules / sizeof *rules };
+static const char *const forms[] = {
+    [LACI_QUANTIZE_QDQ] = "qdq-int8", [LACI_QUANTIZE_DYNAMIC] = "dynamic-int8"};
+enum { N_RULES = sizeof rules / sizeof *rules, N_FORMS = sizeof forms / sizeof *forms };
+
+static int find_form(const lac_quantization *q) {
+  const char *name = q->format ? q->format : forms[LACI_QUANTIZE_QDQ];
+  int form = 0;
+  while (form < N_FORMS && strcmp(forms[form], name) != 0) form++;
+  return form;
+}
+
+static bool is_dynamic(const lac_quantization *q) { return find_form(q) == LACI_QUANTIZE_DYNAMIC; }
 
 static int find_range_rule(const lac_quantization *q) {
   const char *name = q->range ? q->range : rules[LACI_RANGE_MSE];
@@ -32,17 +43,24 @@ lac_status laci_check_quantization(const lac_model *model, const lac_options *op
                                    lac_error *err) {
   const lac_quantization *q = options->quantization;
   if (!q) return LAC_OK;
+  if (find_form(q) == N_FORMS)
+    return laci_fail(err, LAC_BAD_ARGUMENT, "quantization to %s: wanted qdq-int8 or dynamic-int8",
+                     q->format);
+  if (is_dynamic(q) && q->is_signed)
+    return laci_fail(err, LAC_BAD_ARGUMENT,
+                     "activations of int8 with dynamic-int8: wanted uint8, which "
+                     "DynamicQuantizeLinear makes of them");
   if (find_range_rule(q) == N_RULES)
     return laci_fail(err, LAC_BAD_ARGUMENT,
                      "range of activations %s: wanted percentile, mse or minmax", q->range);
-  if (!options->calibration)
+  if (!options->calibration && !is_dynamic(q))
     return laci_hint(err, LAC_HINT_CALIBRATION,
                      laci_fail(err, LAC_BAD_ARGUMENT,
                                "quantization looks at inputs of the network, and there are none"));
   if (!model->file || model->packed)
     return laci_fail(err, LAC_UNSUPPORTED, "%s: what is quantized comes from an ONNX file",
                      model->path);
-  return laci_quantize_check(model->graph, model->file, err);
+  return laci_quantize_check(model->graph, model->file, (laci_quantize_form)find_form(q), err);
 }
 
 static bool add_quantized_layers(laci_report *report, const laci_quantization *from,
@@ -101,8 +119,8 @@ static lac_status add_to_report(laci_report *report, const lac_quantization *opt
   lac_quantization_result *to = laci_arena_alloc(&report->arena, 1, sizeof *to);
   if (!to) return laci_fail_memory(err, "the report");
   *to = (lac_quantization_result){
-      .format = "qdq-int8",
-      .range = rules[find_range_rule(options)],
+      .format = forms[find_form(options)],
+      .range = is_dynamic(options) ? NULL : rules[find_range_rule(options)],
       .activations = options->is_signed ? "int8" : "uint8",
       .samples = from->n_fitted,
       .held_back = from->n_held_back,
@@ -162,12 +180,14 @@ lac_status laci_quantize_model(const laci_quantize_source *source, laci_report *
   *made = NULL;
   if (!options) return LAC_OK;
   const laci_weighted_graph from = {model->graph, (const uint8_t *const *)source->pruning->weights};
+  const bool has_samples = source->samples->samples != NULL;
   const laci_quantize_limit limit = {source->samples->calibration.max_drop, measure_quantized_loss,
                                      source};
-  const laci_quantize_options how = {.rule = (laci_range_rule)find_range_rule(options),
+  const laci_quantize_options how = {.form = (laci_quantize_form)find_form(options),
+                                     .rule = (laci_range_rule)find_range_rule(options),
                                      .is_signed = options->is_signed,
-                                     .samples = &source->samples->list,
-                                     .limit = limit.most >= 0 ? &limit : NULL,
+                                     .samples = has_samples ? &source->samples->list : NULL,
+                                     .limit = has_samples && limit.most >= 0 ? &limit : NULL,
                                      .pool = source->job->pool,
                                      .budget = &source->job->budget};
   lac_status st = laci_quantize(&from, model->file, &how, made, err);
