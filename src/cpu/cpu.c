@@ -142,6 +142,15 @@ bool laci_cpu_has_int8_tiles(void) {
 #endif
 }
 
+size_t laci_cpu_second_cache_bytes(void) {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? (size_t)bytes : 0;
+#else
+  return 0;
+#endif
+}
+
 const char *laci_cpu_level_name(laci_cpu_level level) {
   return (int)level >= 0 && (int)level < N_NAMES ? names[level] : "unknown";
 }

@@ -9,6 +9,7 @@
 #define LACI_CPU_CPU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef enum laci_cpu_level {
   LACI_CPU_ANY,    /* plain C */
@@ -41,6 +42,10 @@ bool laci_cpu_has_bf16_tiles(void);
  * does the system let this process use tiles? The first call asks the system for it. Callable from
  * any thread. */
 bool laci_cpu_has_int8_tiles(void);
+
+/** Returns the bytes of the second cache, which each core has of its own; 0: the system does not say.
+ * Callable from any thread. */
+size_t laci_cpu_second_cache_bytes(void);
 
 /** Caps the SIMD level, and returns the level now in force, which is never above what the processor
  * has. A level of another kind of processor caps nothing. For tests and benchmarks, while no other

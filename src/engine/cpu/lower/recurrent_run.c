@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cpu/cpu.h"
 #include "cpu/crew.h"
 #include "cpu/pool.h"
 #include "engine/cpu/lower/recurrent.h"
@@ -39,6 +40,7 @@ typedef struct run {
       length; /* n_sub_batches_each: number of sub-batches in each direction, if each is a team of
                  its own */
   bool alike; /* all sequences have `length` time steps */
+  bool one_by_one; /* a shared team runs one direction after the other, not both at a time */
   atomic_bool interrupted;
 } run;
 
@@ -456,17 +458,23 @@ static void run_single_teams(int64_t begin, int64_t end, void *context) {
   }
 }
 
-/** Runs all sequences as one team, whose sub-batches are the directions. */
-static void run_shared_team(laci_crew *crew, void *context) {
-  run *now = context;
-  const laci_recurrent_node *node = &now->s->node;
-  team t = {.run = now, .crew = crew, .n_sub_batches = (int)node->directions};
-  for (int at = 0; at < t.n_sub_batches; at++) {
-    t.sub_batches[at] = (sub_batch){.direction = at, .n = node->batch, .length = now->length};
+/** Runs n directions, from `first` on, as one team, whose sub-batches they are. */
+static void run_directions(run *now, laci_crew *crew, int first, int n) {
+  team t = {.run = now, .crew = crew, .n_sub_batches = n};
+  for (int at = 0; at < n; at++) {
+    t.sub_batches[at] =
+        (sub_batch){.direction = first + at, .n = now->s->node.batch, .length = now->length};
     load_initial_states(now, &t.sub_batches[at]);
   }
   run_team(&t);
-  for (int at = 0; at < t.n_sub_batches; at++) store_final_states(now, &t.sub_batches[at]);
+  for (int at = 0; at < n; at++) store_final_states(now, &t.sub_batches[at]);
+}
+
+/** Runs all sequences by threads that share each time step. */
+static void run_shared_team(laci_crew *crew, void *context) {
+  run *now = context;
+  const int directions = (int)now->s->node.directions, each = now->one_by_one ? 1 : directions;
+  for (int first = 0; first < directions; first += each) run_directions(now, crew, first, each);
 }
 
 static const float *pack_strips_if_computed(const laci_recurrent_step *s, laci_net *net,
@@ -480,13 +488,30 @@ static const float *pack_strips_if_computed(const laci_recurrent_step *s, laci_n
   return strips;
 }
 
+/** Should all threads run one direction after the other? They should if a thread's part of one
+ * direction's matrix fits its second cache, where it stays from step to step, and if what a thread
+ * reads otherwise does not: its part of both matrices (shared), or one matrix. */
+static bool should_run_directions_one_by_one(const run *now, int64_t threads, bool shared) {
+  const laci_recurrent_node *node = &now->s->node;
+  const double cache = 1.125 * (double)laci_cpu_second_cache_bytes(); /* a little more than fits is
+                                                                         mostly there, too */
+  const double matrix =
+      (double)(floats_per_gate_row(now->s) * node->hidden) * (double)sizeof(float);
+  const double otherwise = shared ? 2 * matrix / (double)threads : matrix;
+  return node->directions == 2 && threads > 1 && otherwise > cache &&
+         matrix / (double)threads <= cache;
+}
+
 static void run_recurrent_node(run *now) {
   const laci_recurrent_node *node = &now->s->node;
   const int64_t threads = laci_pool_threads(now->net->pool);
   const int64_t wanted = (threads + node->directions - 1) / node->directions;
   const int64_t work = node->batch * floats_per_gate_row(now->s) * node->hidden;
   now->n_sub_batches_each = !now->alike ? node->batch : wanted < node->batch ? wanted : node->batch;
-  if (now->alike && work >= SHARED_STEP && node->directions * now->n_sub_batches_each < threads) {
+  const bool shared = node->directions * now->n_sub_batches_each < threads;
+  now->one_by_one =
+      now->n_sub_batches_each == 1 && should_run_directions_one_by_one(now, threads, shared);
+  if (now->alike && work >= SHARED_STEP && (shared || now->one_by_one)) {
     laci_crew_run_leader(now->net->pool, run_shared_team, now);
   } else {
     laci_pool_for(now->net->pool, node->directions * now->n_sub_batches_each, 1, run_single_teams,
