@@ -43,8 +43,8 @@ bool laci_cpu_has_bf16_tiles(void);
  * any thread. */
 bool laci_cpu_has_int8_tiles(void);
 
-/** Returns the bytes of the second cache, which each core has of its own; 0: the system does not say.
- * Callable from any thread. */
+/** Returns the bytes of the second cache, which each core has of its own; 0: the system does not
+ * say. Callable from any thread. */
 size_t laci_cpu_second_cache_bytes(void);
 
 /** Caps the SIMD level, and returns the level now in force, which is never above what the processor
