@@ -225,6 +225,19 @@ void layers_print_calibration(const lac_report *report, FILE *out) {
   print_loss_limit(c, out);
 }
 
+/* Prints how many layers were corrected on samples. */
+static void print_corrections(const lac_quantization_result *q, FILE *out) {
+  int n_weights = 0, n_biases = 0;
+  for (int l = 0; l < q->n_layers && q->n_corrected > 0; l++) {
+    n_weights += q->corrections[l].weight;
+    n_biases += q->corrections[l].bias;
+  }
+  if (n_weights + n_biases > 0)
+    terminal_print_sentence(out,
+                            "corrected on samples: the weights of %d layer%s, the biases of %d",
+                            n_weights, laci_plural(n_weights), n_biases);
+}
+
 void layers_print_quantized(const lac_report *report, FILE *out) {
   const lac_quantization_result *q = report->quantization;
   char agree[128];
@@ -239,11 +252,7 @@ void layers_print_quantized(const lac_report *report, FILE *out) {
     terminal_print_sentence(out, "quantized (%s, %s, ranges found at run time): %d of %d layer%s",
                             q->format, q->activations, q->n_quantized, q->n_layers,
                             laci_plural(q->n_layers));
-  if (q->n_corrected > 0)
-    terminal_print_sentence(out, "%d layer%s: the mean error of %s outputs went into %s bias%s",
-                            q->n_corrected, laci_plural(q->n_corrected),
-                            q->n_corrected == 1 ? "its" : "their",
-                            q->n_corrected == 1 ? "its" : "their", q->n_corrected == 1 ? "" : "es");
+  print_corrections(q, out);
   if (q->outputs_reason)
     terminal_print_sentence(out, "outputs in integers were not compared: %s", q->outputs_reason);
   else

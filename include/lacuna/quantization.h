@@ -61,6 +61,8 @@ typedef struct lac_quantized_layer {
 /** How a quantized layer was corrected on samples. Errors are those of its outputs on samples held
  * back, relative to the network in floats; both are 0 if they were not measured. */
 typedef struct lac_quantized_correction {
+  bool weight; /* the weight was rounded such that the layer's outputs change least, and not each
+                  element to the nearest integer */
   bool bias; /* the mean error of each output channel went into the layer's bias, or into the vector
                 that is added after it */
   double error_before, error_after; /* error of the outputs before and after the corrections */

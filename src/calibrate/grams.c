@@ -12,8 +12,10 @@
 #include "base/min.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "cpu/pool.h"
 #include "kernel/gram/gram.h"
 
+enum { LINE = 64 }; /* number of positions whose inputs are summed at a time */
 enum { POSITIONS_SEED = 17, ALL_COST_A_PART = 3, FEW_POSITIONS = 4096, MOST_WAITING = 64 };
 enum {
   WIDE = 1024
@@ -112,6 +114,8 @@ lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymme
 void laci_grams_clear(laci_grams *g) {
   laci_free(g->h);
   laci_free(g->k);
+  laci_free(g->sums);
+  laci_free(g->lines);
   free_batch_buffers(g);
   *g = (laci_grams){0};
 }
@@ -121,6 +125,47 @@ static void draw_positions(const laci_grams *g, int64_t taken, int64_t all) {
   for (int64_t i = 0; i < taken; i++) {
     const double at = (double)i + laci_rng_unit_interval(POSITIONS_SEED, g->n_sums, (uint64_t)i);
     g->positions[i] = laci_min(laci_clamp_to_int64(at * (double)all / (double)taken), all - 1);
+  }
+}
+
+lac_status laci_grams_want_sums(laci_grams *g, lac_error *err) {
+  const size_t columns = (size_t)laci_unfold_n_columns(&g->unfold);
+  g->sums = laci_alloc((size_t)g->unfold.groups * columns, sizeof *g->sums);
+  g->lines = laci_alloc(columns * LINE, sizeof *g->lines);
+  return g->sums && g->lines ? LAC_OK : laci_fail_memory(err, "sums over a layer's inputs");
+}
+
+/** Positions whose inputs are summed. */
+typedef struct column_sums {
+  laci_unfold_lines lines;
+  double *sums; /* [columns] sums for the group */
+} column_sums;
+
+static void add_lines_to_sums(int64_t begin, int64_t end, void *context) {
+  const column_sums *c = context;
+  laci_unfold_fill_lines(&c->lines, begin, end);
+  for (int64_t column = begin; column < end; column++) {
+    const float *line = c->lines.lines + column * LINE;
+    for (int64_t k = 0; k < c->lines.n; k++) c->sums[column] += (double)line[k];
+  }
+}
+
+static void add_column_sums(laci_grams *g, const laci_unfold *unfold, const float *value,
+                            int64_t taken, laci_pool *pool) {
+  const int64_t columns = laci_unfold_n_columns(unfold);
+  for (int64_t group = 0; group < unfold->groups; group++) {
+    for (int64_t at = 0; at < taken; at += LINE) {
+      column_sums c = {{.unfold = unfold,
+                        .value = value,
+                        .group = group,
+                        .first = at,
+                        .n = laci_min(LINE, taken - at),
+                        .positions = g->positions,
+                        .lines = g->lines,
+                        .distance = LINE},
+                       g->sums + group * columns};
+      laci_pool_for(pool, columns, 64, add_lines_to_sums, &c);
+    }
   }
 }
 
@@ -138,6 +183,7 @@ static void add_batches_to_grams(laci_grams *g, const float *dense, const float 
                           .k = g->k,
                           .scratch = g->scratch};
   laci_gram_add_positions(&gram, pool);
+  if (g->sums) add_column_sums(g, &unfold, pruned, taken, pool);
   g->n_positions += taken;
   g->n_sums++;
 }

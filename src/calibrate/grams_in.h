@@ -18,6 +18,9 @@ typedef struct laci_grams {
                           network, H = sum x_p x_p' */
   double *k;           /* [groups, columns, columns] products of the dense network's inputs (rows)
                           with the pruned network's (columns), K = sum x_d x_p'; NULL: K equals H */
+  double *sums;        /* [groups, columns] sums of the pruned network's inputs over the positions;
+                          NULL: they are not summed */
+  float *lines;        /* [columns, 64] memory for the inputs at some positions; NULL like sums */
   int64_t most;        /* limit of the positions of a batch that are summed */
   int64_t *positions;  /* indices of the positions of a batch that are summed; NULL: all are
                           summed */
@@ -38,6 +41,9 @@ uint64_t laci_grams_memory_bytes(const laci_unfold *unfold, bool asymmetric); /*
  * are summed if that costs no more. */
 LAC_MUST_CHECK lac_status laci_grams_init(laci_grams *g, const laci_unfold *unfold, bool asymmetric,
                                           int64_t most, lac_error *err);
+/** Sums the inputs themselves, too, from now on. Call it before the first batch. Fails
+ * LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_grams_want_sums(laci_grams *g, lac_error *err);
 void laci_grams_clear(laci_grams *g); /* zeroed is fine */
 
 /** Adds one batch of the value to the sums: as it is in the dense network (dense), and in the

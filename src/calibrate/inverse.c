@@ -31,6 +31,27 @@ lac_status laci_fit_invert_gram(const laci_score_input *input, double *inverse, 
   return st;
 }
 
+/* Transposes the lower triangular factor of the inverse in place, which gives U with U' U =
+ * inverse. */
+static void transpose_lower(double *a, int n) {
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < i; j++) {
+      a[(int64_t)j * n + i] = a[(int64_t)i * n + j];
+      a[(int64_t)i * n + j] = 0;
+    }
+  }
+}
+
+lac_status laci_fit_factorize_inverse(const laci_score_input *input, double *inverse,
+                                      lac_error *err) {
+  const int n = input->fit->columns;
+  if (laci_linear_cholesky(input->pool, inverse, n))
+    return laci_fail(err, LAC_BAD_VALUE, "%s: the inverse of its sums of products has no factor",
+                     input->fit->name);
+  transpose_lower(inverse, n);
+  return LAC_OK;
+}
+
 lac_status laci_fit_compute_start_weights(const laci_score_input *input, const double *inverse,
                                           double *start, lac_error *err) {
   const laci_fit *fit = input->fit;

@@ -10,6 +10,11 @@
 LAC_MUST_CHECK lac_status laci_fit_invert_gram(const laci_score_input *input, double *inverse,
                                                lac_error *err);
 
+/** Replaces the inverse [columns, columns] by its upper triangular Cholesky factor U, with U' U =
+ * inverse. Fails LAC_BAD_VALUE if it has none. */
+LAC_MUST_CHECK lac_status laci_fit_factorize_inverse(const laci_score_input *input, double *inverse,
+                                                     lac_error *err);
+
 /** Computes the weights with which pruning begins, start [rows, columns] = G (H + d I)^-1
  * (score_in.h). They have the least damped error without a mask; in the symmetric form they are
  * W_d. */
@@ -23,7 +28,7 @@ LAC_MUST_CHECK lac_status laci_fit_compute_start_weights(const laci_score_input 
 LAC_MUST_CHECK lac_status laci_fit_compute_obs_saliency(const laci_score_input *input, double *out,
                                                         lac_error *err);
 
-/** Returns the peak bytes that the three functions above allocate. */
+/** Returns the peak bytes that the functions above allocate. */
 uint64_t laci_fit_inverse_memory_bytes(const laci_fit *fit);
 
 #endif

@@ -109,22 +109,17 @@ static int find_reduced_axis(const laci_node *node, int weight, int rank) {
   return rank - 2;
 }
 
-static const char *describe_layer_input(const laci_network *n, laci_matrix_layer *l,
-                                        const laci_layer *from) {
-  const laci_node *node = &n->graph.nodes[l->node];
-  const laci_shape *x = &n->graph.values[l->value].type.shape;
-  const laci_shape *y = &n->graph.values[node->outputs[0]].type.shape;
-  l->unfold.groups = from->groups;
-  l->unfold.channels = from->channels_in;
+const char *laci_matrix_layer_describe_input(const laci_node *node, const laci_shape *x,
+                                             const laci_shape *y, const laci_shape *w,
+                                             laci_matrix_layer *l) {
+  l->unfold.channels = l->channels;
   for (int i = 0; i < LACI_UNFOLD_AXES; i++)
     l->unfold.axis[i] = (laci_unfold_axis){1, 1, 1, 1, 1, 0};
-  if (node->op == &laci_op_conv || node->op == &laci_op_conv_transpose) {
-    const laci_shape *w = &n->graph.stored[l->stored].shape;
+  if (node->op == &laci_op_conv || node->op == &laci_op_conv_transpose)
     return laci_describe_windows(node, x, y, w, &l->unfold);
-  }
   if (x->rank < 1) return "it reads a single number";
   describe_matrix_input(x, find_reduced_axis(node, l->port, x->rank), &l->unfold);
-  return l->unfold.channels == from->channels_in ? NULL : "its weight is not a plain matrix";
+  return l->unfold.channels == l->channels ? NULL : "its weight is not a plain matrix";
 }
 
 static const char *explain_unusable_weight(const laci_analysis *analysis, const laci_layer *from) {
@@ -181,7 +176,10 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
   out->taps = laci_shape_count(shape) / (shape->dims[from->k_axis] * shape->dims[from->c_axis]);
   out->columns = out->taps * out->channels;
   if (out->columns > INT32_MAX || out->rows > INT32_MAX) return "it is too large";
-  return describe_layer_input(n, out, from);
+  out->unfold.groups = from->groups;
+  return laci_matrix_layer_describe_input(node, &n->graph.values[value].type.shape,
+                                          &n->graph.values[node->outputs[0]].type.shape, shape,
+                                          out);
 }
 
 uint64_t laci_matrix_layer_output_bytes(const laci_matrix_layer *l, const laci_network *n,
@@ -193,10 +191,8 @@ uint64_t laci_matrix_layer_output_bytes(const laci_matrix_layer *l, const laci_n
 
 /* ---- The stored weight ---- */
 
-/* Returns the index, in the stored tensor, of an element of a group's weight matrix. Taps (kernel
- * positions) are the axes after the first two, innermost and in the same order. */
-static int64_t stored_element_index(const laci_matrix_layer *l, int64_t group, int64_t row,
-                                    int64_t column) {
+int64_t laci_matrix_layer_element(const laci_matrix_layer *l, int64_t group, int64_t row,
+                                  int64_t column) {
   int64_t tap = column / l->channels, channel = column % l->channels;
   int64_t k = l->groups_along_c ? row : group * l->rows + row;
   int64_t c = l->groups_along_c ? group * l->channels + channel : channel;
@@ -213,7 +209,7 @@ lac_status laci_matrix_layer_gather(const laci_matrix_layer *l, const laci_netwo
   laci_read_f64(stored->dtype, bytes, 0, count, all);
   for (int64_t row = 0; row < l->rows; row++)
     for (int64_t j = 0; j < l->columns; j++)
-      to->elements[row * l->columns + j] = all[stored_element_index(l, to->group, row, j)];
+      to->elements[row * l->columns + j] = all[laci_matrix_layer_element(l, to->group, row, j)];
   laci_free(all);
   return LAC_OK;
 }
@@ -224,7 +220,8 @@ void laci_matrix_layer_scatter(const laci_matrix_layer *l, const laci_network *n
   size_t size = lac_dtype_size(dtype);
   for (int64_t row = 0; row < l->rows; row++) {
     for (int64_t j = 0; j < l->columns; j++) {
-      int64_t at = stored_element_index(l, from->group, row, j), element = row * l->columns + j;
+      int64_t at = laci_matrix_layer_element(l, from->group, row, j),
+              element = row * l->columns + j;
       double kept = from->mask[element] ? from->elements[element] : 0;
       laci_write_f64(dtype, &kept, 1, bytes + (size_t)at * size);
       mask[at] = from->mask[element];

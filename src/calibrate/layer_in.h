@@ -42,6 +42,17 @@ const char *laci_matrix_layer_init(const laci_analysis *analysis, int layer, lac
 const char *laci_describe_windows(const laci_node *node, const laci_shape *x, const laci_shape *y,
                                   const laci_shape *weight, laci_unfold *u);
 
+/** Describes in l->unfold how the layer's inputs x are taken from its data of shape x; y, w: the
+ * shapes of its output and of its weight. The layer's channels, port and unfold.groups are set.
+ * Returns NULL, or why it cannot be described. */
+const char *laci_matrix_layer_describe_input(const laci_node *node, const laci_shape *x,
+                                             const laci_shape *y, const laci_shape *w,
+                                             laci_matrix_layer *l);
+/** Returns the index, in the stored tensor, of an element of a group's weight matrix. Taps (kernel
+ * positions) are the axes after the first two, innermost and in the same order. */
+int64_t laci_matrix_layer_element(const laci_matrix_layer *l, int64_t group, int64_t row,
+                                  int64_t column);
+
 /** Returns the bytes of the layer's outputs in a batch whose inputs are unfolded so. */
 uint64_t laci_matrix_layer_output_bytes(const laci_matrix_layer *l, const laci_network *network,
                                         const laci_unfold *unfold);

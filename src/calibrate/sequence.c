@@ -379,11 +379,16 @@ static lac_status run_part(laci_sequence *s, const laci_part *part, const view *
   return st;
 }
 
+lac_status laci_sequence_visit(laci_sequence *s, laci_sequence_on_batch *on_batch, void *context,
+                               lac_error *err) {
+  const view seen = {s->stops[s->at], on_batch, context};
+  const laci_part alone = {.product_only = -1, .n_inputs = 1, .inputs = &s->stops[s->at]};
+  return run_part(s, &alone, &seen, err);
+}
+
 lac_status laci_sequence_advance(laci_sequence *s, int stop, laci_sequence_on_batch *on_batch,
                                  void *context, lac_error *err) {
   const view seen = {s->stops[stop], on_batch, context};
-  const laci_part alone = {.product_only = -1, .n_inputs = 1, .inputs = &s->stops[stop]};
-  const bool is_there = s->parts[stop].n_nodes == 0;
   lac_status st = LAC_OK;
   for (int v = 0; v < first_network(s)->graph.n_values; v++) {
     if (!s->kept[v] || s->last_stop[v] >= stop) continue;
@@ -393,8 +398,9 @@ lac_status laci_sequence_advance(laci_sequence *s, int stop, laci_sequence_on_ba
   s->at = stop;
   for (int i = 0; i < s->parts[stop].n_outputs && !st; i++)
     st = store_value(s, s->parts[stop].outputs[i], err);
-  if (st || (is_there && !on_batch)) return st;
-  return run_part(s, is_there ? &alone : &s->parts[stop], &seen, err);
+  if (st) return st;
+  if (s->parts[stop].n_nodes > 0) return run_part(s, &s->parts[stop], &seen, err);
+  return on_batch ? laci_sequence_visit(s, on_batch, context, err) : LAC_OK;
 }
 
 lac_status laci_sequence_read_stop(const laci_sequence *s, int64_t batch, float *buffer,

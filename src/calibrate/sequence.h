@@ -48,6 +48,10 @@ void laci_sequence_close(laci_sequence *sequence); /* NULL is fine */
 LAC_MUST_CHECK lac_status laci_sequence_advance(laci_sequence *sequence, int stop,
                                                 laci_sequence_on_batch *on_batch, void *context,
                                                 lac_error *err);
+/** Passes the last stop's value to on_batch once more. */
+LAC_MUST_CHECK lac_status laci_sequence_visit(laci_sequence *sequence,
+                                              laci_sequence_on_batch *on_batch, void *context,
+                                              lac_error *err);
 /** Computes `value` from the last stop's value and from stored tensors, and passes it to on_batch.
  * Fails as laci_sequence_advance, LAC_UNSUPPORTED if it depends on other values. */
 LAC_MUST_CHECK lac_status laci_sequence_look_ahead(laci_sequence *sequence, int value,

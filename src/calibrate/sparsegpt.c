@@ -24,17 +24,6 @@ typedef struct pruning {
   double *weight; /* [rows, columns] weights, which are pruned in place */
 } pruning;
 
-/* Transposes the lower triangular factor of the inverse in place, which gives U with U' U =
- * inverse. */
-static void transpose_lower(double *a, int n) {
-  for (int i = 0; i < n; i++) {
-    for (int j = 0; j < i; j++) {
-      a[(int64_t)j * n + i] = a[(int64_t)i * n + j];
-      a[(int64_t)i * n + j] = 0;
-    }
-  }
-}
-
 /* Chooses the block's mask by the weights w, in which earlier columns have been compensated for. */
 static void choose_block_mask(const pruning *p, laci_fit_block block, const double *w,
                               uint8_t *mask) {
@@ -119,12 +108,8 @@ static lac_status choose_mask(const laci_score_input *input, uint8_t *mask, doub
   if (!factor) return laci_fail_memory(err, "the inverse of a layer's sums");
   lac_status st = laci_fit_invert_gram(input, factor, err);
   if (!st) st = laci_fit_compute_start_weights(input, factor, weight, err);
-  if (!st && laci_linear_cholesky(input->pool, factor, n)) {
-    st = laci_fail(err, LAC_BAD_VALUE, "%s: the inverse of its sums of products has no factor",
-                   fit->name);
-  }
+  if (!st) st = laci_fit_factorize_inverse(input, factor, err);
   if (!st) {
-    transpose_lower(factor, n);
     pruning p = {fit, factor, mask, weight};
     laci_pool_for(input->pool, fit->rows, ROWS_AT_ONCE, prune_rows_by_panels, &p);
   }

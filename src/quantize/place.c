@@ -81,8 +81,7 @@ static int find_norm_after(const laci_quantizing *q, const laci_node *node) {
   return ok && norm->outputs[0] >= 0 ? reader : -1;
 }
 
-/* Returns the number of output channels of a layer, those of all convolution groups together. */
-static int64_t count_output_channels(const laci_quantizing *q, const laci_quantize_layer *layer) {
+int64_t laci_quantize_count_channels(const laci_quantizing *q, const laci_quantize_layer *layer) {
   const laci_node *node = &q->graph->nodes[layer->node];
   const laci_shape *shape = &q->graph->values[node->inputs[layer->port]].type.shape;
   int64_t groups = laci_node_is(node, "ConvTranspose") ? laci_node_int(node, "group", 1) : 1;
@@ -97,7 +96,7 @@ static const char *find_quantizable_bias(const laci_quantizing *q, laci_quantize
   if (value < 0) return NULL;
   const laci_shape *shape = &q->graph->values[value].type.shape;
   bool fits = laci_quantize_is_stored_constant(q, value) && shape->rank == 1 &&
-              shape->dims[0] == count_output_channels(q, layer);
+              shape->dims[0] == laci_quantize_count_channels(q, layer);
   if (is_gemm && (laci_node_float(node, "alpha", 1) != 1 || laci_node_float(node, "beta", 1) != 1))
     fits = false; /* the bias is multiplied by a factor, so its integers would not have the scale of
                      the products */
@@ -157,7 +156,7 @@ static void find_add_after(const laci_quantizing *q, laci_quantize_layer *layer)
       q->graph->values[value].is_output)
     return;
   const laci_shape *shape = &q->graph->values[value].type.shape;
-  const int64_t n = count_output_channels(q, layer);
+  const int64_t n = laci_quantize_count_channels(q, layer);
   if (shape->rank < 1 || shape->dims[shape->rank - 1] != n || laci_shape_count(shape) != n) return;
   layer->add = reader;
   layer->add_port = port;

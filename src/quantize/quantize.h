@@ -8,7 +8,7 @@
  * them, get one scale for the whole value, found on samples. Batch normalization after a
  * convolution is folded into it. Layers that cannot be quantized stay in floats, and the reason is
  * reported; so do those that lose most, if a limit is given. place.c finds layers, values.c chooses
- * values, weight.c converts weights, correct.c corrects biases, write.c changes the file, mixed.c
+ * values, weight.c converts weights, correct.c corrects both, write.c changes the file, mixed.c
  * keeps to the limit.
  *
  * In the dynamic form, weights of Gemm and MatMul become the same integers. A value's scale is
@@ -61,6 +61,7 @@ typedef struct laci_quantized_layer {
   const char *reason;           /* why the layer is not quantized; NULL: it is quantized */
   bool norm_folded, bias;       /* norm_folded: true if a batch normalization was folded into the
                                    layer. bias: true if the layer has an int32 bias */
+  bool weight_fitted;           /* the weight was rounded such that the outputs change least */
   bool bias_corrected;          /* the mean error of the layer's outputs went into its bias */
   double output_error_before;   /* relative error of the layer's outputs on samples held back,
                                    before corrections; 0: it was not measured */
@@ -80,7 +81,7 @@ typedef struct laci_quantized_value {
 
 typedef struct laci_quantization {
   int n_layers, n_quantized, n_values;
-  int n_corrected; /* number of layers whose bias was corrected */
+  int n_corrected; /* number of layers whose weight or bias was corrected */
   laci_quantized_layer *layers;
   laci_quantized_value *values;   /* [n_values] quantized values, without those that share another
                                      value's scale */

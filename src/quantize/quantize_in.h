@@ -30,9 +30,10 @@ typedef struct laci_quantize_layer {
 
 /** What replaces the rounded constants of a layer (correct.c). */
 typedef struct laci_quantize_correction {
-  int64_t n;     /* number of output channels */
-  int32_t *bias; /* [n] integers of the bias; NULL: the layer has its own, or none */
-  float *added;  /* [n] the vector that layer->add adds; NULL: its own */
+  int8_t *weight; /* integers of the weight, in its layout; NULL: the nearest ones are taken */
+  int64_t n;      /* number of output channels */
+  int32_t *bias;  /* [n] integers of the bias; NULL: the layer has its own, or none */
+  float *added;   /* [n] the vector that layer->add adds; NULL: its own */
   double error_before, error_after; /* relative error of the layer's outputs on samples held back,
                                        before and after the correction; 0: not measured */
 } laci_quantize_correction;
@@ -55,6 +56,7 @@ typedef struct laci_quantize_trial {
   laci_quantize_corrections *find;      /* where the corrections are stored that the quantized
                                            network needs. Layers without a bias get one of zeros,
                                            if they can; NULL: none are looked for */
+  bool only_biases;                     /* weights are not corrected */
   const laci_quantize_corrections *use; /* corrections that are made; NULL: none */
 } laci_quantize_trial;
 
@@ -137,6 +139,8 @@ int laci_quantize_find_only_reader(const laci_quantizing *q, int value);
 void laci_quantize_find_layers(laci_quantizing *q);
 /** If no layer can be quantized, returns the reason of the first layer; else NULL. */
 const char *laci_quantize_explain_no_layer(const laci_quantizing *q);
+/** Returns the number of output channels of a layer, those of all convolution groups together. */
+int64_t laci_quantize_count_channels(const laci_quantizing *q, const laci_quantize_layer *layer);
 /** Call it after the ranges are measured. A layer whose input data have no scale gets a reason to
  * stay in floats. */
 void laci_quantize_exclude_layers_without_scale(laci_quantizing *q);
@@ -168,6 +172,12 @@ LAC_MUST_CHECK lac_status laci_quantize_weight(const laci_quantizing *q,
                                                const laci_quantize_layer *layer,
                                                laci_quantized_layer *report,
                                                laci_quantized_weight *weight, lac_error *err);
+/** Computes the layer's weights, after a folded normalization, in units of their channels' scales
+ * (laci_quantized_weight.scales). The caller frees *scaled, in the weight's layout. */
+LAC_MUST_CHECK lac_status laci_quantize_scale_weight(const laci_quantizing *q,
+                                                     const laci_quantize_layer *layer,
+                                                     const float *scales, double **scaled,
+                                                     lac_error *err);
 void laci_quantized_weight_clear(laci_quantized_weight *weight);
 
 /* ---- Functions of write.c ---- */

@@ -105,12 +105,15 @@ static void choose_scales(const weight_quantizer *w, float data_scale, float *sc
   }
 }
 
-static double round_weights(const weight_quantizer *w, const float *scales, int8_t *to) {
+/* Rounds the weights; fitted: integers that are taken in place of the nearest ones; NULL: there are
+ * none. Returns the relative error of the weights. */
+static double round_weights(const weight_quantizer *w, const float *scales, const int8_t *fitted,
+                            int8_t *to) {
   double wrong = 0, energy = 0;
   for (int64_t at = 0; at < w->n; at++) {
     double x = read_weight_with_norm(w, at), scale = (double)scales[channel_of_element(w, at)];
     double q = rint(x / scale);
-    to[at] = (int8_t)laci_clamp_to_range(q, -INT8_MAX, INT8_MAX);
+    to[at] = fitted ? fitted[at] : (int8_t)laci_clamp_to_range(q, -INT8_MAX, INT8_MAX);
     q = to[at];
     wrong += (x - q * scale) * (x - q * scale);
     energy += x * x;
@@ -142,6 +145,24 @@ static void weight_quantizer_init(const laci_quantizing *q, const laci_quantize_
   w->n_bias = w->n_channels * groups;
 }
 
+lac_status laci_quantize_scale_weight(const laci_quantizing *q, const laci_quantize_layer *layer,
+                                      const float *scales, double **scaled, lac_error *err) {
+  weight_quantizer w;
+  weight_quantizer_init(q, layer, &w);
+  w.factor = laci_alloc((size_t)w.n_bias, sizeof *w.factor);
+  w.bias = laci_alloc((size_t)w.n_bias, sizeof *w.bias);
+  double *to = laci_alloc((size_t)w.n, sizeof *to);
+  const bool ok = w.factor && w.bias && to;
+  if (ok) compute_channel_factors(&w);
+  for (int64_t at = 0; at < w.n && ok; at++)
+    to[at] = read_weight_with_norm(&w, at) / (double)scales[channel_of_element(&w, at)];
+  laci_free(w.factor);
+  laci_free(w.bias);
+  *scaled = ok ? to : NULL;
+  if (!ok) laci_free(to);
+  return ok ? LAC_OK : laci_fail_memory(err, "the rounded weights of a layer");
+}
+
 lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_layer *layer,
                                 laci_quantized_layer *report, laci_quantized_weight *out,
                                 lac_error *err) {
@@ -168,7 +189,9 @@ lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_la
   if (!st) compute_channel_factors(&w);
   if (!st) st = measure_largest_weights(&w, err);
   if (!st) choose_scales(&w, data_scale, out->scales);
-  if (!st) report->weight_error = round_weights(&w, out->scales, out->weight);
+  if (!st)
+    report->weight_error =
+        round_weights(&w, out->scales, corrected ? corrected->weight : NULL, out->weight);
   if (!st && has_bias) round_bias(&w, data_scale, corrected, out);
   for (int64_t k = 0; k < w.n_channels && !st; k++) {
     double scale = (double)out->scales[k];
@@ -176,6 +199,7 @@ lac_status laci_quantize_weight(const laci_quantizing *q, const laci_quantize_la
     if (k == 0 || scale > report->scale_high) report->scale_high = scale;
   }
   report->bias = has_bias;
+  report->weight_fitted = corrected && corrected->weight;
   report->bias_corrected = corrected && (corrected->bias || corrected->added);
   report->output_error_before = corrected ? corrected->error_before : 0;
   report->output_error = corrected ? corrected->error_after : 0;

@@ -20,6 +20,7 @@ static json_t *quantized_layer_json(laci_json_writer *w, const lac_quantized_lay
                 is_quantized ? laci_json_number(layer->scale_high) : json_null());
   laci_json_add(w, object, "weight_error",
                 is_quantized ? laci_json_number(layer->weight_error) : json_null());
+  laci_json_add(w, object, "weight_fitted", json_boolean(correction->weight));
   laci_json_add(w, object, "bias_corrected", json_boolean(correction->bias));
   laci_json_add(w, object, "output_error_before",
                 measured ? laci_json_number(correction->error_before) : json_null());

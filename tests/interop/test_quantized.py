@@ -148,6 +148,8 @@ def test_file_is_what_was_asked_for(tmp_path, data, rule):
     assert len(names) == len(set(names))
     assert [v.name for v in integers.graph.output] == ["y"] and integers.opset_import == floats.opset_import
     old, new = stored_of(floats), stored_of(integers)
+    report = json.loads((tmp_path / "q.json").read_text())["quantisation"]
+    fitted = {layer["weight"]: layer["weight_fitted"] for layer in report["layers"]}
     assert not {"w1", "w2", "w3", "w4", "g1", "m2", "m3", "n1"} & set(new)  # nobody reads the floats any more
     for name, axis in [("w2", 0), ("w3", 0), ("w4", 0), ("g1", 0), ("m2", 1), ("m3", 1)]:
         w, q, scale = old[name].astype(float), new[name + "_quantized"], new[name + "_scale"]
@@ -155,12 +157,12 @@ def test_file_is_what_was_asked_for(tmp_path, data, rule):
         others = tuple(a for a in range(w.ndim) if a != axis)
         wide = scale.astype(float).reshape([-1 if a == axis else 1 for a in range(w.ndim)])
         assert np.allclose(scale, np.abs(w).max(axis=others) / 127, rtol=1e-6)
-        assert np.array_equal(q, np.clip(np.rint(w / wide), -127, 127))
+        nearest = np.clip(np.rint(w / wide), -127, 127)
+        assert np.array_equal(q, nearest) or fitted[name] and np.abs(q - nearest).max() < 20 and np.abs(q - nearest).mean() < 1
         assert not q[w == 0].any()
     factor = old["n1"].astype(float) / np.sqrt(old["n4"].astype(float) + 1e-5)
     folded, bias = old["w1"] * factor[:, None, None, None], old["n2"] - old["n3"] * factor
     assert np.allclose(new["w1_scale"], np.abs(folded).max(axis=(1, 2, 3)) / 127, rtol=1e-6)
-    report = json.loads((tmp_path / "q.json").read_text())["quantisation"]
     scales = {value["name"]: value for value in report["values"]}
     corrected = {layer["weight"]: layer["bias_corrected"] for layer in report["layers"]}
     for name, value, data_name, weight in [("w1_bias", bias, "x", "w1"), ("b2", old["b2"], "r1", "w2"), ("c1", old["c1"], "p2", "g1")]:

@@ -83,7 +83,8 @@ static bool add_quantized_layers(laci_report *report, const laci_quantization *f
         .scale_low = layer->scale_low,
         .scale_high = layer->scale_high,
         .weight_error = layer->weight_error};
-    corrections[l] = (lac_quantized_correction){.bias = layer->bias_corrected,
+    corrections[l] = (lac_quantized_correction){.weight = layer->weight_fitted,
+                                                .bias = layer->bias_corrected,
                                                 .error_before = layer->output_error_before,
                                                 .error_after = layer->output_error};
     ok = layers[l].name && layers[l].op && (layers[l].weight || !layer->weight) &&
