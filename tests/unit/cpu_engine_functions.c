@@ -22,6 +22,17 @@
 #define GELU \
   "d = Div(v, r)\ne = Erf(d)\ng = Add(e, one)\nh = Mul(v, g)\ny = Mul(h, half)\noutput y\n"
 
+/* Gelu with tanh, as JAX and as GPT-2's exporters write it. */
+#define NUMBERS                                                                            \
+  "stored a \"\" f32 = 0.044715\nstored b \"\" f32 = 0.7978846\nstored one \"\" f32 = 1\n" \
+  "stored half \"\" f32 = 0.5\nstored k \"\" f32 = 3\n"
+#define GELU_OF_PRODUCTS                                                                     \
+  "c = Mul(a, v)\nd = Mul(v, c)\ne = Mul(v, d)\ng = Add(v, e)\nh = Mul(b, g)\nt = Tanh(h)\n" \
+  "p = Add(one, t)\nq = Mul(half, p)\ny = Mul(v, q)\noutput y\n"
+#define GELU_OF_POWER                                                                           \
+  "q = Mul(v, half)\nc = Pow(v, k)\nd = Mul(c, a)\ng = Add(v, d)\nh = Mul(g, b)\nt = Tanh(h)\n" \
+  "p = Add(t, one)\ny = Mul(q, p)\noutput y\n"
+
 static const struct {
   const char *name, *text;
   int steps; /* all steps; 0: any */
@@ -32,6 +43,27 @@ static const struct {
      0},
     {"gelu of a sum", "input x 2x3x37\ninput z 2x3x37\n" CONSTANTS "v = Add(x, z)\n" GELU, 2},
     {"gelu of an input", "input v 3x1000\n" CONSTANTS GELU, 2},
+    {"gelu with tanh of an input", "input v 3x1000\n" NUMBERS GELU_OF_PRODUCTS, 2},
+    {"gelu with tanh and a power", "input v 3x7x9\n" NUMBERS GELU_OF_POWER, 2},
+    {"gelu with tanh of a product",
+     "input x 4x8\nstored w 8x24\n" NUMBERS "v = MatMul(x, w)\n" GELU_OF_PRODUCTS, 2},
+    {"gelu with tanh, of which a part is an output",
+     "input v 3x20\noutput t\n" NUMBERS GELU_OF_PRODUCTS, 0},
+    {"no gelu, for another factor",
+     "input v 3x20\n"
+     "stored a \"\" f32 = 0.05\nstored b \"\" f32 = 0.7978846\nstored one \"\" f32 = 1\n"
+     "stored half \"\" f32 = 0.5\n" GELU_OF_PRODUCTS,
+     0},
+    {"gelu with tanh whose value is read once more",
+     "input v 3x20\n" NUMBERS "k2 = Relu(v)\noutput k2\n" GELU_OF_POWER, 0},
+    {"gelu whose half comes first",
+     "input v 3x50\n" CONSTANTS "q = Mul(half, v)\nd = Div(v, r)\ne = Erf(d)\ng = Add(one, e)\n"
+     "y = Mul(g, q)\noutput y\n",
+     2},
+    {"swish with a factor",
+     "input v 3x50\nstored f \"\" f32 = 1.702\nm = Mul(f, v)\ns = Sigmoid(m)\ny = Mul(v, s)\n"
+     "output y\n",
+     2},
     {"swish of an input", "input x 4x5\ns = Sigmoid(x)\ny = Mul(s, x)\noutput y\n", 2},
     {"hard swish of an input",
      "input x 4x5\n" CONSTANTS

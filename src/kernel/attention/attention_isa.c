@@ -95,8 +95,8 @@ INLINE unit load_unit_from_column(const laci_attention *a, const void *rows, int
   (void)n;
   return load_element_as_float(a, rows, u * stride);
 }
-/* *x - 0 is *x for every float, so that it is a load. 0 + *x would be computed, since it turns -0
- * into +0. */
+/* *x - 0 is *x for every float, so that it is a load. 0 + *x would be computed, since 0 + -0 is
+ * +0. */
 INLINE lanes multiply_add_unit(const unit *x, lanes b, lanes sum) {
   return multiply_add(*x - (lanes){0}, b, sum);
 }

@@ -45,7 +45,7 @@ INLINE lanes fused_multiply_add(lanes a, lanes b, lanes sum) {
 #endif
 }
 
-INLINE lanes broadcast(float x) { return x - (lanes){0}; } /* a load; 0 + x would turn -0 into 0 */
+INLINE lanes broadcast(float x) { return x - (lanes){0}; } /* a load; 0 + -0 would be +0 */
 INLINE lanes blend_by_mask(ints mask, lanes yes, lanes no) {
   return (lanes)(((ints)yes & mask) | ((ints)no & ~mask));
 }

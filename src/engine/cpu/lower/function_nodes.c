@@ -22,9 +22,10 @@ static void apply_function(const void *function, const float *x, int64_t n, floa
 }
 
 static const char *name_of_function(laci_pointwise_kind kind) {
-  return kind == LACI_POINTWISE_GELU_ERF ? "Gelu"
-         : kind == LACI_POINTWISE_SWISH  ? "Swish"
-                                         : "HardSwish";
+  return kind == LACI_POINTWISE_GELU_ERF    ? "Gelu"
+         : kind == LACI_POINTWISE_GELU_TANH ? "Gelu"
+         : kind == LACI_POINTWISE_SWISH     ? "Swish"
+                                            : "HardSwish";
 }
 
 static void lower_function_nodes(laci_net *net, const laci_fused *fused) {

@@ -37,7 +37,7 @@ typedef struct chain_row {
 } chain_row;
 
 static const chain_row chain[] = {
-    {LACI_FUSIBLE_FUNCTIONS, laci_fuse_gate},       {LACI_FUSIBLE_FUNCTIONS, laci_fuse_gelu},
+    {LACI_FUSIBLE_FUNCTIONS, laci_fuse_gate},       {LACI_FUSIBLE_FUNCTIONS, laci_fuse_formula},
     {LACI_FUSIBLE_FUNCTIONS, laci_fuse_hard_swish}, {LACI_FUSIBLE_SCALE, laci_fuse_scale},
     {LACI_FUSIBLE_FUNCTIONS, laci_fuse_function},   {LACI_FUSIBLE_SUM, laci_fuse_sum},
     {LACI_FUSIBLE_RELU, laci_fuse_norm_relu},

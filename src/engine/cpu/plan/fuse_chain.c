@@ -177,9 +177,7 @@ static bool is_omitted_by_onednn(const laci_function *f) {
 #endif
 }
 
-/** Appends functions; two linear ones in a row become one. False, and nothing done, where the fused
- * node cannot take all of them. */
-static bool append_functions(laci_fused *fused, int n, const laci_function *functions) {
+bool laci_fused_append_functions(laci_fused *fused, int n, const laci_function *functions) {
   laci_fused longer = *fused;
   for (int at = 0; at < n; at++) {
     laci_function f = functions[at];
@@ -208,7 +206,7 @@ bool laci_fuse_function(laci_cpu_plan *plan, laci_fused *fused) {
   if (!laci_shape_equal(laci_plan_shape(plan, fused->output),
                         laci_plan_shape(plan, node->outputs[0])))
     return false;
-  if (!append_functions(fused, n, f)) return false;
+  if (!laci_fused_append_functions(fused, n, f)) return false;
   laci_fused_append(plan, fused, next);
   return true;
 }
@@ -236,45 +234,9 @@ bool laci_fuse_gate(laci_cpu_plan *plan, laci_fused *fused) {
   }
   laci_function e = {smooth ? LACI_FUNCTION_SWISH : LACI_FUNCTION_HARDSWISH, smooth ? 1 : 1.0f / 6,
                      smooth ? 0 : 0.5f};
-  if (!append_functions(fused, 1, &e)) return false;
+  if (!laci_fused_append_functions(fused, 1, &e)) return false;
   laci_fused_append(plan, fused, readers[0]);
   laci_fused_append(plan, fused, readers[1]);
-  return true;
-}
-
-/** Fuses gelu, x / sqrt 2 -> Erf -> + 1 -> * x -> / 2, in the orders that exporters write. */
-bool laci_fuse_gelu(laci_cpu_plan *plan, laci_fused *fused) {
-  int readers[2];
-  if (!find_two_readers(plan, fused, readers)) return false;
-  int x = fused->output, at[5], next[2], input;
-  laci_function e[2];
-  at[0] = readers[0];
-  const laci_graph *graph = plan->graph;
-  if (laci_find_node_functions(plan, &graph->nodes[at[0]], &input, e) != 1) return false;
-  if (e[0].kind != LACI_FUNCTION_LINEAR || fabsf(e[0].alpha - 0.70710678f) > 1e-4f ||
-      e[0].beta != 0) {
-    return false;
-  }
-  for (int step = 1; step < 5; step++) { /* follows the nodes, each of which must have one reader */
-    int y = graph->nodes[at[step - 1]].outputs[0];
-    if (laci_plan_count_uses(plan, y) != 1 || laci_plan_find_readers(plan, y, next) != 1)
-      return false;
-    at[step] = next[0];
-    if (laci_plan_is_fused(plan, at[step])) return false;
-  }
-  const laci_node *mul = &graph->nodes[at[3]];
-  bool one = laci_find_node_functions(plan, &graph->nodes[at[2]], &input, e) == 1 &&
-             e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 1 && e[0].beta == 1;
-  bool half = laci_find_node_functions(plan, &graph->nodes[at[4]], &input, e) == 1 &&
-              e[0].kind == LACI_FUNCTION_LINEAR && e[0].alpha == 0.5f && e[0].beta == 0;
-  bool times_x = mul->op == &laci_op_mul && (mul->inputs[0] == x || mul->inputs[1] == x) &&
-                 mul->inputs[0] != mul->inputs[1];
-  if (graph->nodes[at[1]].op != &laci_op_erf || !one || !half || !times_x || readers[1] != at[3]) {
-    return false;
-  }
-  laci_function gelu = {LACI_FUNCTION_GELU_ERF, 0, 0};
-  if (!append_functions(fused, 1, &gelu)) return false;
-  for (int step = 0; step < 5; step++) laci_fused_append(plan, fused, at[step]);
   return true;
 }
 
@@ -323,7 +285,7 @@ bool laci_fuse_hard_swish(laci_cpu_plan *plan, laci_fused *fused) {
       !is_only_function_of_value(plan, at[1], y[0], clip) || (!before && !after)) {
     return false;
   }
-  if (!append_functions(fused, 1, &hard_swish)) return false;
+  if (!laci_fused_append_functions(fused, 1, &hard_swish)) return false;
   for (int step = 0; step < 4; step++) laci_fused_append(plan, fused, at[step]);
   return true;
 }

@@ -14,11 +14,11 @@ static int find_computed_operand(const laci_cpu_plan *plan, const laci_node *nod
 }
 
 bool laci_fuse_lone_function(laci_cpu_plan *plan, int node) {
-  static laci_chain_rule *const rules[] = {laci_fuse_gate, laci_fuse_gelu, laci_fuse_hard_swish};
+  static laci_chain_rule *const rules[] = {laci_fuse_gate, laci_fuse_formula, laci_fuse_hard_swish};
   const int x = find_computed_operand(plan, &plan->graph->nodes[node]);
   int readers[2];
   if (plan->fused[node].pattern) return false;
-  if (x < 0 || laci_plan_find_readers(plan, x, readers) != 2 || readers[0] != node) return false;
+  if (x < 0 || laci_plan_find_readers(plan, x, readers) < 2 || readers[0] != node) return false;
   laci_fused fused = {.node = node,
                       .tail = node,
                       .output = x,

@@ -355,7 +355,10 @@ laci_pattern_finish laci_finish_attention, laci_finish_layer_norm, laci_finish_r
 /** A rule that appends one more node to a fused node, or several nodes that are one function.
  * Returns false, and changes nothing, where the rule does not apply. fuse_chain.c */
 typedef bool laci_chain_rule(laci_cpu_plan *plan, laci_fused *fused);
-laci_chain_rule laci_fuse_scale, laci_fuse_gate, laci_fuse_gelu, laci_fuse_hard_swish,
+/** Appends functions; two linear ones in a row become one. Returns false and changes nothing where
+ * the fused node cannot take all of them. */
+bool laci_fused_append_functions(laci_fused *fused, int n, const laci_function *functions);
+laci_chain_rule laci_fuse_scale, laci_fuse_gate, laci_fuse_formula, laci_fuse_hard_swish,
     laci_fuse_function, laci_fuse_sum, laci_fuse_norm_relu;
 
 /** Fuses the nodes of an element-wise function, which begins with this node, into a fused node of
