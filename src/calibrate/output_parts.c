@@ -12,6 +12,8 @@ enum { MOST_SLICES = 4096 };
 /* least_scale_gap: two scales are separate if the root mean squares of neighbouring slices, sorted
  * by these, differ by at least this factor. sum_tolerance: tolerance of sums that should be 1. */
 static const double least_scale_gap = 30, sum_tolerance = 1e-3;
+/* Rows are logits if in this share of them the softmax has an element above one half. */
+static const double decided_share = 0.5;
 
 /* ---- Rows ---- */
 
@@ -38,6 +40,27 @@ static row_kinds classify_rows(const float *x, int64_t rows, int64_t n) {
     k.unit = k.unit && fabs(squares - 1) < sum_tolerance;
   }
   return k;
+}
+
+/* Returns the logarithm of the sum of exp(x[j]). */
+static double log_of_sum_of_powers(const float *x, int64_t n) {
+  const double top = (double)x[laci_index_of_largest(x, n)];
+  double sum = 0;
+  for (int64_t j = 0; j < n; j++) sum += exp((double)x[j] - top);
+  return top + log(sum);
+}
+
+/* Are the rows logits of classes, for most of which the softmax is decided? Features are not, and
+ * the numbers of a regression are few. */
+static bool are_rows_logits(const float *x, int64_t rows, int64_t n) {
+  enum { LEAST_CLASSES = 8 };
+  int64_t decided = 0;
+  for (int64_t r = 0; n >= LEAST_CLASSES && r < rows; r++) {
+    const float *row = x + r * n;
+    const double top = (double)row[laci_index_of_largest(row, n)];
+    decided += top - log_of_sum_of_powers(row, n) > log(0.5);
+  }
+  return (double)decided > decided_share * (double)rows;
 }
 
 /* ---- Scales ---- */
@@ -90,12 +113,16 @@ static void split_by_scale(const laci_shape *shape, const float *x, laci_output_
   }
 }
 
-void laci_output_parts_decide(const laci_shape *shape, const float *x, laci_output_parts *parts) {
+void laci_output_parts_decide(const laci_shape *shape, const float *x, bool is_product,
+                              laci_output_parts *parts) {
   const int64_t count = laci_shape_count(shape);
   parts->row = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
   const bool has_rows = shape->rank > 1 && count > 0 && parts->row > 1;
   const row_kinds k = has_rows ? classify_rows(x, count / parts->row, parts->row) : (row_kinds){0};
-  parts->answers = k.probabilities || k.logarithms;
+  /* One row of logits a sample is judged by its answer anyway. */
+  parts->logits = !k.probabilities && !k.logarithms && is_product && has_rows && shape->rank > 2 &&
+                  are_rows_logits(x, count / parts->row, parts->row);
+  parts->answers = k.probabilities || k.logarithms || parts->logits;
   parts->logarithms = k.logarithms && !k.probabilities;
   parts->unit_rows = k.unit && !parts->answers;
   if (!parts->answers && shape->rank > 2) split_by_scale(shape, x, parts);
@@ -125,13 +152,18 @@ void laci_output_parts_add_errors(const laci_output_parts *parts, const float *c
   }
 }
 
-/* Returns the square of the Hellinger distance between two rows of n probabilities. */
-static double squared_hellinger_distance(const float *p, const float *q, int64_t n,
-                                         bool logarithms) {
+/* Returns the square of the Hellinger distance between two rows of answers. */
+static double squared_hellinger_distance(const laci_output_parts *parts, const float *p,
+                                         const float *q) {
+  const int64_t n = parts->row;
   double common = 0;
+  /* logits are the logarithms of probabilities and a number for the whole row */
+  const double more =
+      parts->logits ? (log_of_sum_of_powers(p, n) + log_of_sum_of_powers(q, n)) / 2 : 0;
   for (int64_t j = 0; j < n; j++) {
     const double a = (double)p[j], b = (double)q[j];
-    common += logarithms ? exp((a + b) / 2) : sqrt(fmax(a, 0) * fmax(b, 0));
+    common += parts->logarithms || parts->logits ? exp((a + b) / 2 - more)
+                                                 : sqrt(fmax(a, 0) * fmax(b, 0));
   }
   return fmax(0, 1 - common);
 }
@@ -140,7 +172,7 @@ double laci_output_parts_sum_shifts(const laci_output_parts *parts, const float 
                                     int64_t begin, int64_t n) {
   double sum = 0;
   for (int64_t at = begin; parts->answers && at < begin + n; at += parts->row)
-    sum += squared_hellinger_distance(y[0] + at, y[1] + at, parts->row, parts->logarithms);
+    sum += squared_hellinger_distance(parts, y[0] + at, y[1] + at);
   return sum;
 }
 

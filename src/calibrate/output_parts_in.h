@@ -14,8 +14,9 @@
 typedef struct laci_output_parts {
   int first, n_parts;      /* first: index of the output's first part among the parts of all
                               outputs; n_parts: number of its parts; 0: it has none */
-  bool answers;            /* rows along the last axis are probabilities */
-  bool logarithms;         /* the answers are logarithms of probabilities */
+  bool answers;            /* rows along the last axis are probabilities, or logarithms of these, or
+                              logits */
+  bool logarithms, logits; /* which of the last two the answers are */
   bool unit_rows;          /* rows have the Euclidean norm 1, as embeddings have, and are no
                               probabilities */
   int64_t row;             /* number of elements of a row */
@@ -35,8 +36,10 @@ static inline int64_t laci_index_of_largest(const float *x, int64_t n) {
 }
 
 /** Decides how an output is divided into parts, by its content x for the first batch, [elements of
- * shape]. If memory is short, it is treated as having one scale. */
-void laci_output_parts_decide(const laci_shape *shape, const float *x, laci_output_parts *parts);
+ * shape]. is_product: its rows are results of a product with a weight, as logits are. If memory is
+ * short, it is treated as having one scale. */
+void laci_output_parts_decide(const laci_shape *shape, const float *x, bool is_product,
+                              laci_output_parts *parts);
 void laci_output_parts_clear(laci_output_parts *parts);
 
 /** Adds the errors of elements [begin, begin + n) of an output to e and s, each [cut->n_parts]

@@ -12,6 +12,8 @@
 #include "calibrate/output_parts_in.h"
 #include "calibrate/samples.h"
 #include "cpu/pool.h"
+#include "graph/op.h"
+#include "graph/ops.h"
 #include "tensor/buf.h"
 
 enum { NETWORKS = 2, MOST_WORKERS = 16 };
@@ -532,9 +534,31 @@ static void add_sums(sums *to, const sums *from) {
   }
 }
 
+/* Is the value, along its last axis, a product with a stored weight? Constants may be added to it,
+ * and axes before the last one may change. */
+static bool is_product_with_weight(const laci_graph *graph, int value) {
+  static const laci_op *const others[] = {&laci_op_add,     &laci_op_identity,  &laci_op_reshape,
+                                          &laci_op_squeeze, &laci_op_transpose, &laci_op_unsqueeze};
+  enum { N_OTHERS = sizeof others / sizeof *others };
+  const laci_shape *shape = &graph->values[value].type.shape;
+  const int64_t row = shape->rank > 0 ? shape->dims[shape->rank - 1] : 0;
+  for (int n = graph->values[value].producer; n >= 0; n = graph->values[value].producer) {
+    const laci_node *node = &graph->nodes[n];
+    shape = &graph->values[value].type.shape;
+    if (shape->rank < 1 || shape->dims[shape->rank - 1] != row) return false;
+    if (node->op == &laci_op_mat_mul || node->op == &laci_op_gemm)
+      return node->n_inputs > 1 && graph->values[node->inputs[1]].stored >= 0;
+    int at = 0;
+    while (at < N_OTHERS && node->op != others[at]) at++;
+    if (at == N_OTHERS) return false;
+    const bool first_is_stored = graph->values[node->inputs[0]].stored >= 0;
+    value = node->inputs[node->op == &laci_op_add && first_is_stored];
+  }
+  return false;
+}
+
 /* Decides how outputs are cut into parts, from the first network's outputs for the batch of worker
- * 0.
- * */
+ * 0. */
 static lac_status decide_output_parts(comparison *c, totals *t, lac_error *err) {
   const laci_graph *graph = &c->networks[0]->graph;
   if (c->known[0]) copy_cached_outputs(c, 0);
@@ -544,7 +568,8 @@ static lac_status decide_output_parts(comparison *c, totals *t, lac_error *err) 
     const laci_type *type = &graph->values[graph->outputs[i]].type;
     laci_output_parts *parts = &c->output_parts[i];
     if (!laci_dtype_is_float(type->dtype)) continue;
-    laci_output_parts_decide(&type->shape, c->out[i], parts);
+    laci_output_parts_decide(&type->shape, c->out[i],
+                             is_product_with_weight(graph, graph->outputs[i]), parts);
     parts->first = n;
     for (int p = 0; p < parts->n_parts; p++, n++)
       t->parts[n] = (laci_output_part){.output = i,

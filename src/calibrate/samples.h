@@ -105,8 +105,8 @@ typedef enum laci_output_part_kind {
                                of boxes and scores, the boxes */
   LACI_OUTPUT_PART_SMALL,   /* the smaller numbers of an output with two scales: of boxes and
                                scores, the scores */
-  LACI_OUTPUT_PART_ANSWERS, /* rows of probabilities: e counts the rows whose largest element has
-                               another index in b than in a, s counts all rows */
+  LACI_OUTPUT_PART_ANSWERS, /* rows of probabilities or logits: e counts the rows whose largest
+                               element has another index in b than in a, s counts all rows */
 } laci_output_part_kind;
 
 /** A part of the outputs whose error is measured relative to its own size. */

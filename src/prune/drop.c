@@ -6,7 +6,8 @@
  *     one answer a sample:          answers that change: a bound of the loss for any labels
  *     else:                         the worst of the outputs' parts (laci_output_part):
  *         numbers of one scale      sum |y - y_p|^2 / sum |y|^2
- *         rows of probabilities     the share whose largest element moves
+ *         rows of probabilities,    the share whose largest element moves
+ *         or of logits
  *
  * The first two are exact, whatever the rates are (base/binomial.h): with d = lost + won of n, the
  * loss is d/n (2 lost/d - 1), and each factor has an upper bound. The bounds of the others are

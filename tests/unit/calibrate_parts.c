@@ -31,7 +31,7 @@ static void boxes_and_scores_are_two_parts(void **state) {
     float x[COUNT], y[COUNT];
     const laci_shape shape = make_boxes(fields, x);
     laci_output_parts parts = {0};
-    laci_output_parts_decide(&shape, x, &parts);
+    laci_output_parts_decide(&shape, x, false, &parts);
     assert_int_equal(parts.n_parts, 2);
     assert_false(parts.answers);
     for (int k = 0; k < FIELDS; k++) assert_int_equal(parts.is_small[k], k >= 4);
@@ -54,7 +54,7 @@ static void numbers_of_one_scale_are_one_part(void **state) {
   const laci_shape shape = make_boxes(1, x);
   laci_output_parts parts = {0};
   for (int j = 0; j < COUNT; j++) x[j] = (float)(laci_rng_unit_interval(2, 0, (uint64_t)j) - 0.5);
-  laci_output_parts_decide(&shape, x, &parts);
+  laci_output_parts_decide(&shape, x, false, &parts);
   assert_int_equal(parts.n_parts, 1);
   assert_false(parts.answers || parts.unit_rows);
   assert_null(parts.is_small);
@@ -86,7 +86,7 @@ static void rows_of_probabilities_are_answers(void **state) {
     float x[COUNT], y[COUNT];
     laci_output_parts parts = {0};
     make_rows(kind, FIELDS, x);
-    laci_output_parts_decide(&shape, x, &parts);
+    laci_output_parts_decide(&shape, x, false, &parts);
     assert_int_equal(parts.answers, kind < 2);
     assert_int_equal(parts.unit_rows, kind == 2);
     memcpy(y, x, sizeof x);
@@ -96,6 +96,42 @@ static void rows_of_probabilities_are_answers(void **state) {
     const float *const both[2] = {x, y};
     laci_output_parts_add_errors(&parts, both, 0, COUNT, e, s);
     if (kind < 2) assert_true(e[0] == 3 && s[0] == BATCH * BOXES);
+    laci_output_parts_clear(&parts);
+  }
+}
+
+/* Logits of twelve classes, decided or not; the same numbers without a product before them. */
+static void decided_logits_are_answers(void **state) {
+  (void)state;
+  enum { CLASSES = 12, ROWS = 10 };
+  const int64_t dims[] = {1, ROWS, CLASSES}, pairs[] = {ROWS, CLASSES};
+  const laci_shape shape = laci_shape_of(3, dims), one_row = laci_shape_of(2, pairs);
+  for (int decided = 0; decided < 2; decided++) {
+    float x[ROWS * CLASSES], y[ROWS * CLASSES];
+    laci_output_parts parts = {0};
+    for (int j = 0; j < ROWS * CLASSES; j++) {
+      x[j] = (float)laci_rng_unit_interval(8, 0, (uint64_t)j) - 5;
+      if (decided && j % CLASSES == j / CLASSES) x[j] += 9;
+      y[j] = x[j] + 3; /* the same softmax */
+    }
+    laci_output_parts_decide(&shape, x, true, &parts);
+    assert_int_equal(parts.answers, decided);
+    const float *const both[2] = {x, y};
+    assert_true(laci_output_parts_sum_shifts(&parts, both, 0, ROWS * CLASSES) < 1e-6);
+    for (int j = 0; j < CLASSES; j++) y[j] = x[(j + 1) % CLASSES]; /* a row answers otherwise */
+    double e[2] = {0}, s[2] = {0};
+    laci_output_parts_add_errors(&parts, both, 0, ROWS * CLASSES, e, s);
+    if (decided) {
+      assert_true(e[0] == 1 && s[0] == ROWS);
+      const double shift = laci_output_parts_sum_shifts(&parts, both, 0, ROWS * CLASSES);
+      assert_true(shift > 0.5 && shift <= 1);
+    }
+    laci_output_parts_clear(&parts);
+    laci_output_parts_decide(&shape, x, false, &parts);
+    assert_false(parts.answers);
+    laci_output_parts_clear(&parts);
+    laci_output_parts_decide(&one_row, x, true, &parts);
+    assert_false(parts.answers);
     laci_output_parts_clear(&parts);
   }
 }
@@ -116,7 +152,7 @@ static void probabilities_shift_before_answers_change(void **state) {
       y[j] = logarithms ? logf(q[j]) : q[j];
     }
     const float *const both[2] = {x, y}, *const same[2] = {x, x};
-    laci_output_parts_decide(&shape, x, &parts);
+    laci_output_parts_decide(&shape, x, false, &parts);
     laci_output_parts_add_errors(&parts, both, 0, 4, &e, &s);
     assert_true(e == 0 && s == 2);
     assert_true(fabs(laci_output_parts_sum_shifts(&parts, both, 0, 4) - wanted) < 1e-6);
@@ -176,6 +212,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(boxes_and_scores_are_two_parts),
                                      cmocka_unit_test(numbers_of_one_scale_are_one_part),
                                      cmocka_unit_test(rows_of_probabilities_are_answers),
+                                     cmocka_unit_test(decided_logits_are_answers),
                                      cmocka_unit_test(probabilities_shift_before_answers_change),
                                      cmocka_unit_test(the_worst_part_is_the_loss)};
   return cmocka_run_group_tests(tests, NULL, NULL);
