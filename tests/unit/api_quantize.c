@@ -158,6 +158,35 @@ static void pruned_weights_are_zero(void **state) {
   lac_model_destroy(model);
 }
 
+/* The report of a quantized network can be drawn: the quantized network has shapes. */
+static void a_quantized_network_is_drawn(void **state) {
+  (void)state;
+  static const char *const formats[] = {"qdq-int8", "dynamic-int8"};
+  static const char *const products[] = {"Gemm", "MatMulInteger"};
+  for (size_t k = 0; k < sizeof formats / sizeof *formats; k++) {
+    char path[] = "/tmp/lacuna-quantize-XXXXXX.dot", text[1 << 16];
+    wishes w;
+    lac_report *report;
+    lac_error err = {0};
+    lac_model *model = load();
+    const int descriptor = mkstemps(path, 4);
+    assert_true(descriptor >= 0 && close(descriptor) == 0);
+    wish(&w);
+    w.quantization.format = formats[k];
+    if (lac_prune(model, &w.options, &report, &err)) fail_msg("%s", err.text);
+    if (lac_plot(model, report, path, true, NULL, &err)) fail_msg("%s", err.text);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    assert_int_equal(fclose(file), 0);
+    assert_non_null(strstr(text, products[k]));
+    assert_non_null(strstr(text, "/10 layers pruned"));
+    assert_int_equal(unlink(path), 0);
+    lac_report_destroy(report);
+    lac_model_destroy(model);
+  }
+}
+
 static void asks_for_what_it_needs(void **state) {
   (void)state;
   wishes w;
@@ -238,7 +267,8 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pruned_weights_are_zero), cmocka_unit_test(asks_for_what_it_needs),
-      cmocka_unit_test(run_time_needs_no_calibration), cmocka_unit_test(every_allocation_may_fail)};
+      cmocka_unit_test(pruned_weights_are_zero), cmocka_unit_test(a_quantized_network_is_drawn),
+      cmocka_unit_test(asks_for_what_it_needs), cmocka_unit_test(run_time_needs_no_calibration),
+      cmocka_unit_test(every_allocation_may_fail)};
   return cmocka_run_group_tests(tests, write_data, remove_data);
 }

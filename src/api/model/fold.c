@@ -362,7 +362,7 @@ static lac_status commit_folding(folding *f, lac_error *err) {
     laci_graph_destroy(graph);
     return st;
   }
-  laci_model_replace_graph(f->model, graph);
+  laci_model_replace_graph(f->model, graph, false);
   laci_onnx_edit_keep(f->edit);
   f->edit = NULL;
   f->model->folded = names;

@@ -86,10 +86,11 @@ static void move_changed_bytes(laci_graph *from, laci_graph *to) {
   from->spills = NULL;
 }
 
-void laci_model_replace_graph(lac_model *model, laci_graph *take) {
+void laci_model_replace_graph(lac_model *model, laci_graph *take, bool is_inferred) {
   move_changed_bytes(model->graph, take);
   laci_graph_destroy(model->graph);
   model->graph = take;
+  if (is_inferred) return;
   laci_free(model->inferred->assumed); /* shapes must be inferred again */
   model->inferred->assumed = NULL;
 }

@@ -45,8 +45,9 @@ LAC_MUST_CHECK lac_status laci_model_create_empty(const char *path, lac_model **
                                                   lac_error *err);
 
 /** Replaces the model's graph by `take`, another graph of the same file. Changed bytes of stored
- * tensors that both graphs have are moved to the new graph. Everything must be inferred again. */
-void laci_model_replace_graph(lac_model *model, laci_graph *take);
+ * tensors that both graphs have are moved to the new graph. is_inferred: the shapes of `take` are
+ * inferred, with the assumptions of the model's graph; false: they must be inferred again. */
+void laci_model_replace_graph(lac_model *model, laci_graph *take, bool is_inferred);
 /** Did lac_model_fold make the stored tensor of this name? */
 bool laci_model_is_tensor_folded(const lac_model *model, const char *name);
 

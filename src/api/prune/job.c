@@ -101,8 +101,7 @@ static char *join_options(const lac_options *options, lac_error *err) {
   return text;
 }
 
-/* Infers shapes for the first time and writes them into the graph. */
-static lac_status infer_graph(laci_graph *graph, const lac_options *options, lac_error *err) {
+lac_status laci_job_infer_graph(laci_graph *graph, const lac_options *options, lac_error *err) {
   laci_arena arena = {0};
   laci_input_shape *fixed = laci_alloc((size_t)options->n_input_shapes, sizeof *fixed);
   lac_status st = fixed ? LAC_OK : laci_fail_memory(err, "the input shapes");
@@ -124,7 +123,7 @@ static lac_status infer_model(const lac_model *model, const lac_options *options
   lac_status st = LAC_OK;
   pthread_mutex_lock(&inferred->lock);
   if (!inferred->assumed) {
-    st = infer_graph(model->graph, options, err);
+    st = laci_job_infer_graph(model->graph, options, err);
     if (!st) {
       inferred->assumed = wanted;
       wanted = NULL;

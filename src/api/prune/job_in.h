@@ -8,6 +8,7 @@
 typedef struct lac_model lac_model;
 typedef struct lac_options lac_options;
 typedef struct laci_analysis laci_analysis;
+typedef struct laci_graph laci_graph;
 typedef struct laci_pool laci_pool;
 typedef struct laci_target_choice laci_target_choice;
 
@@ -30,6 +31,10 @@ typedef struct laci_job {
 LAC_MUST_CHECK lac_status laci_targets_find(const lac_options *options,
                                             laci_target_choice **choices, lac_error *err);
 
+/** Infers shapes with the options' input shapes and assumptions for the first time, and writes them
+ * into the graph. */
+LAC_MUST_CHECK lac_status laci_job_infer_graph(laci_graph *graph, const lac_options *options,
+                                               lac_error *err);
 /** Opens a job. Any thread may call it: if several do with one model, the first one infers shapes
  * and the others wait. */
 LAC_MUST_CHECK lac_status laci_job_open(const lac_model *model, const lac_options *options,

@@ -192,6 +192,7 @@ lac_status laci_quantize_model(const laci_quantize_source *source, laci_report *
                                      .pool = source->job->pool,
                                      .budget = &source->job->budget};
   lac_status st = laci_quantize(&from, model->file, &how, made, err);
+  if (!st) st = laci_job_infer_graph((*made)->graph, source->options, err);
   if (!st) st = add_to_report(report, options, *made, err);
   if (!st) return LAC_OK;
   laci_quantization_destroy(*made);
@@ -201,7 +202,7 @@ lac_status laci_quantize_model(const laci_quantize_source *source, laci_report *
 
 void laci_quantized_commit(lac_model *model, laci_quantization *made) {
   if (!made) return;
-  laci_model_replace_graph(model, made->graph);
+  laci_model_replace_graph(model, made->graph, true);
   laci_onnx_edit_keep(made->edit);
   made->graph = NULL;
   made->edit = NULL;
