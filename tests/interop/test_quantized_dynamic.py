@@ -97,6 +97,48 @@ def test_outputs_are_onnx_runtimes(tmp_path, form):
         assert np.square(y - z).sum() < 2e-3 * np.square(z).sum() < np.square(f - z).sum()
 
 
+def random_network(seed):
+    """A chain of products, by MatMul and Gemm, of odd sizes, with shared data and shared weights; data of one to four axes."""
+    rng = np.random.default_rng(seed)
+    first = [int(size) for size in rng.integers(1, 6, rng.integers(0, 4))] + [int(rng.integers(1, 70))]
+    shape, value, nodes, stored, n_layers = list(first), "x", [], {}, 0
+    for at in range(int(rng.integers(2, 6))):
+        n, k, y = int(rng.integers(1, 80)), shape[-1], f"v{at}"
+        stored[f"w{at}"] = (rng.standard_t(4, size=(k, n)) * rng.choice([1e-3, 0.3, 50])).astype(np.float32)
+        stored[f"c{at}"] = rng.normal(size=n).astype(np.float32)
+        kind = rng.integers(0, 3 if len(shape) == 2 else 2)
+        if kind == 0:
+            nodes.append(helper.make_node("MatMul", [value, f"w{at}"], [y]))
+        elif kind == 1:
+            nodes += [helper.make_node("MatMul", [value, f"w{at}"], [f"{y}_{side}"]) for side in "ab"]
+            nodes.append(helper.make_node("Sum", [f"{y}_a", f"{y}_b", f"c{at}"], [y]))
+        else:
+            transposed = int(rng.integers(0, 2))
+            stored[f"w{at}"] = stored[f"w{at}"].T.copy() if transposed else stored[f"w{at}"]
+            nodes.append(helper.make_node("Gemm", [value, f"w{at}", f"c{at}"][:int(rng.integers(2, 4))], [y], transB=transposed))
+        n_layers += 2 if kind == 1 else 1
+        value, shape = y, shape[:-1] + [n]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, first)],
+                              [helper.make_tensor_value_info(value, TensorProto.FLOAT, shape)],
+                              [numpy_helper.from_array(array, name) for name, array in stored.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", int(rng.choice([11, 13, 17, 20])))], ir_version=8), n_layers
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_networks(tmp_path, seed):
+    model, n_layers = random_network(seed)
+    made = write(tmp_path, model, "--all-sizes")
+    assert sum(node.op_type == "MatMulInteger" for node in made.graph.node) == n_layers
+    shape = [size.dim_value for size in model.graph.input[0].type.tensor_type.shape.dim]
+    x = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    wanted = session(tmp_path / "q.onnx").run(None, {"x": x})[0]
+    for engine in ("plain", "cpu"):
+        lacuna("infer", tmp_path / "q.onnx", "--engine", engine, "-o", tmp_path / engine, "-q", "--input", f"x={tmp_path / 'x.npy'}")
+        found = np.load(tmp_path / engine / f"{model.graph.output[0].name}.npy")
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-3 * np.abs(wanted).max())
+
+
 def test_which_layers(tmp_path):
     made = write(tmp_path, network(), "--json", tmp_path / "r.json")
     report = json.loads((tmp_path / "r.json").read_text())["quantisation"]
