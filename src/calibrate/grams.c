@@ -115,6 +115,7 @@ void laci_grams_clear(laci_grams *g) {
   laci_free(g->h);
   laci_free(g->k);
   laci_free(g->sums);
+  laci_free(g->dense_sums);
   laci_free(g->lines);
   free_batch_buffers(g);
   *g = (laci_grams){0};
@@ -130,9 +131,13 @@ static void draw_positions(const laci_grams *g, int64_t taken, int64_t all) {
 
 lac_status laci_grams_want_sums(laci_grams *g, lac_error *err) {
   const size_t columns = (size_t)laci_unfold_n_columns(&g->unfold);
-  g->sums = laci_alloc((size_t)g->unfold.groups * columns, sizeof *g->sums);
+  const size_t n = (size_t)g->unfold.groups * columns;
+  g->sums = laci_alloc(n, sizeof *g->sums);
   g->lines = laci_alloc(columns * LINE, sizeof *g->lines);
-  return g->sums && g->lines ? LAC_OK : laci_fail_memory(err, "sums over a layer's inputs");
+  if (g->k) g->dense_sums = laci_alloc(n, sizeof *g->dense_sums);
+  return g->sums && g->lines && (g->dense_sums || !g->k)
+             ? LAC_OK
+             : laci_fail_memory(err, "sums over a layer's inputs");
 }
 
 /** Positions whose inputs are summed. */
@@ -150,8 +155,10 @@ static void add_lines_to_sums(int64_t begin, int64_t end, void *context) {
   }
 }
 
-static void add_column_sums(laci_grams *g, const laci_unfold *unfold, const float *value,
-                            int64_t taken, laci_pool *pool) {
+static void add_column_sums(const laci_grams *g, const laci_unfold *unfold, const float *value,
+                            double *sums, laci_pool *pool) {
+  const int n = (int)(unfold->images / g->unfold.images);
+  const int64_t taken = count_summed_positions(&g->unfold, g->most, n);
   const int64_t columns = laci_unfold_n_columns(unfold);
   for (int64_t group = 0; group < unfold->groups; group++) {
     for (int64_t at = 0; at < taken; at += LINE) {
@@ -163,7 +170,7 @@ static void add_column_sums(laci_grams *g, const laci_unfold *unfold, const floa
                         .positions = g->positions,
                         .lines = g->lines,
                         .distance = LINE},
-                       g->sums + group * columns};
+                       sums + group * columns};
       laci_pool_for(pool, columns, 64, add_lines_to_sums, &c);
     }
   }
@@ -183,7 +190,8 @@ static void add_batches_to_grams(laci_grams *g, const float *dense, const float 
                           .k = g->k,
                           .scratch = g->scratch};
   laci_gram_add_positions(&gram, pool);
-  if (g->sums) add_column_sums(g, &unfold, pruned, taken, pool);
+  if (g->sums) add_column_sums(g, &unfold, pruned, g->sums, pool);
+  if (g->dense_sums) add_column_sums(g, &unfold, dense, g->dense_sums, pool);
   g->n_positions += taken;
   g->n_sums++;
 }

@@ -20,6 +20,8 @@ typedef struct laci_grams {
                           with the pruned network's (columns), K = sum x_d x_p'; NULL: K equals H */
   double *sums;        /* [groups, columns] sums of the pruned network's inputs over the positions;
                           NULL: they are not summed */
+  double *dense_sums;  /* [groups, columns] the same of the dense network's; NULL where k or sums
+                          is */
   float *lines;        /* [columns, 64] memory for the inputs at some positions; NULL like sums */
   int64_t most;        /* limit of the positions of a batch that are summed */
   int64_t *positions;  /* indices of the positions of a batch that are summed; NULL: all are

@@ -22,6 +22,7 @@ enum { PANEL_COLUMNS = 128, ROWS_AT_ONCE = 32, MOST_SWEEPS = 8 };
 
 typedef struct rounding {
   const laci_fit *fit; /* with its columns in the order of rounding */
+  const double *start; /* [rows, columns] weights W of least error, which are rounded */
   double damping;
   double most;          /* magnitude of the largest integer */
   const double *factor; /* [columns, columns] upper triangular factor U (top of this file) */
@@ -103,11 +104,12 @@ static void improve_rows(int64_t begin, int64_t end, void *context) {
   }
 }
 
+/* Computes r->slope; rest: [rows, columns] memory. */
 static void compute_slopes(const rounding *r, laci_pool *pool, double *rest) {
   const laci_fit *fit = r->fit;
   const int64_t count = (int64_t)fit->rows * fit->columns;
   const laci_score_input input = {.fit = fit, .pool = pool};
-  for (int64_t at = 0; at < count; at++) rest[at] = r->weight[at] - fit->weight[at];
+  for (int64_t at = 0; at < count; at++) rest[at] = r->weight[at] - r->start[at];
   laci_fit_multiply_matrix(&input, rest, fit->h, r->slope);
   for (int64_t at = 0; at < count; at++) r->slope[at] += r->damping * rest[at];
 }
@@ -133,10 +135,16 @@ static void rank_columns(const laci_fit *fit, ranked_column *ranked) {
 
 /** A fit whose columns are in the order of rounding. */
 typedef struct ordered_fit {
-  ranked_column *ranked; /* [columns] the order */
-  double *h, *weight;    /* those of the fit, in this order */
-  double *inverse, *rounded, *slope, *rest;
+  ranked_column *ranked;  /* [columns] the order */
+  double *h, *k, *weight; /* those of the fit, in this order; k NULL: the fit has none */
+  double *inverse, *start, *rounded, *slope, *rest;
 } ordered_fit;
+
+static void order_matrix(const ordered_fit *o, const double *from, size_t n, double *to) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < n; j++)
+      to[i * n + j] = from[(size_t)o->ranked[i].column * n + (size_t)o->ranked[j].column];
+}
 
 static bool ordered_fit_init(const laci_fit *fit, ordered_fit *o) {
   const size_t n = (size_t)fit->columns, count = (size_t)fit->rows * n;
@@ -147,12 +155,14 @@ static bool ordered_fit_init(const laci_fit *fit, ordered_fit *o) {
   o->rounded = laci_alloc(count, sizeof(double));
   o->slope = laci_alloc(count, sizeof(double));
   o->rest = laci_alloc(count, sizeof(double));
-  if (!o->ranked || !o->h || !o->inverse || !o->weight || !o->rounded || !o->slope || !o->rest)
+  o->start = laci_alloc(count, sizeof(double));
+  if (fit->k) o->k = laci_alloc(n * n, sizeof(double));
+  if (!o->ranked || !o->h || !o->inverse || !o->weight || !o->rounded || !o->slope || !o->rest ||
+      !o->start || (fit->k && !o->k))
     return false;
   rank_columns(fit, o->ranked);
-  for (size_t i = 0; i < n; i++)
-    for (size_t j = 0; j < n; j++)
-      o->h[i * n + j] = fit->h[(size_t)o->ranked[i].column * n + (size_t)o->ranked[j].column];
+  order_matrix(o, fit->h, n, o->h);
+  if (fit->k) order_matrix(o, fit->k, n, o->k);
   for (size_t at = 0; at < count; at++)
     o->weight[at] = fit->weight[at / n * n + (size_t)o->ranked[at % n].column];
   return true;
@@ -161,6 +171,8 @@ static bool ordered_fit_init(const laci_fit *fit, ordered_fit *o) {
 static void ordered_fit_clear(ordered_fit *o) {
   laci_free(o->ranked);
   laci_free(o->h);
+  laci_free(o->k);
+  laci_free(o->start);
   laci_free(o->inverse);
   laci_free(o->weight);
   laci_free(o->rounded);
@@ -170,7 +182,7 @@ static void ordered_fit_clear(ordered_fit *o) {
 
 uint64_t laci_fit_round_memory_bytes(int64_t rows, int64_t columns) {
   const uint64_t n = (uint64_t)columns, m = (uint64_t)rows;
-  return (3 * n * n + 5 * m * n) * sizeof(double);
+  return (4 * n * n + 7 * m * n) * sizeof(double);
 }
 
 lac_status laci_fit_round(const laci_fit *fit, double most, laci_pool *pool, double *rounded,
@@ -182,14 +194,16 @@ lac_status laci_fit_round(const laci_fit *fit, double most, laci_pool *pool, dou
   if (!st) {
     laci_fit ordered = *fit;
     ordered.h = o.h;
+    ordered.k = o.k;
     ordered.weight = o.weight;
     const laci_score_input input = {
         .fit = &ordered, .pool = pool, .damping = laci_fit_compute_damping(&ordered)};
     st = laci_fit_invert_gram(&input, o.inverse, err);
+    if (!st) st = laci_fit_compute_start_weights(&input, o.inverse, o.start, err);
     if (!st) st = laci_fit_factorize_inverse(&input, o.inverse, err);
     if (!st) {
-      rounding r = {&ordered, input.damping, most, o.inverse, o.rounded, o.slope};
-      memcpy(o.rounded, o.weight, count * sizeof(double));
+      rounding r = {&ordered, o.start, input.damping, most, o.inverse, o.rounded, o.slope};
+      memcpy(o.rounded, o.start, count * sizeof(double));
       laci_pool_for(pool, fit->rows, ROWS_AT_ONCE, round_rows_by_panels, &r);
       compute_slopes(&r, pool, o.rest);
       laci_pool_for(pool, fit->rows, 1, improve_rows, &r);

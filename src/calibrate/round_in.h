@@ -7,8 +7,9 @@
 #include "calibrate/fit.h"
 
 /** Rounds the weights of a fit, in units of a step of the grid, to integers of magnitude `most` or
- * less: E(Q) = <(Q - W)(H + d I), Q - W> becomes small. A weight that is 0 stays 0. Only name,
- * rows, columns, h, positions, damping and weight of the fit are read.
+ * less: E(Q) = <(Q - W)(H + d I), Q - W> becomes small. W are the weights of the fit; with k, those
+ * that minimize its error without a mask, W_d (K + d I)(H + d I)^-1. A weight that is 0 stays 0.
+ * Only name, rows, columns, h, k, positions, damping and weight of the fit are read.
  *  rounded  out  [rows, columns]. Fails LAC_BAD_VALUE if H has no inverse, LAC_NO_MEMORY. It has
  *  the same bytes for any pool. */
 LAC_MUST_CHECK lac_status laci_fit_round(const laci_fit *fit, double most, laci_pool *pool,

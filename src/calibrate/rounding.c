@@ -67,15 +67,15 @@ lac_status laci_rounding_create(const laci_rounding_options *options, laci_round
   *reason = describe_layer(options, &r->layer);
   if (!*reason &&
       !laci_budget_allows(options->budget,
-                          laci_grams_memory_bytes(&r->layer.unfold, false) +
+                          laci_grams_memory_bytes(&r->layer.unfold, options->from_floats) +
                               laci_fit_round_memory_bytes(r->layer.rows, r->layer.columns)))
     *reason = "its sums exceed the memory limit";
   if (*reason) {
     laci_free(r);
     return LAC_OK;
   }
-  lac_status st =
-      laci_grams_init(&r->grams, &r->layer.unfold, false, choose_positions_of_batch(r), err);
+  lac_status st = laci_grams_init(&r->grams, &r->layer.unfold, options->from_floats,
+                                  choose_positions_of_batch(r), err);
   if (!st && options->centered) st = laci_grams_want_sums(&r->grams, err);
   if (st) laci_rounding_destroy(r);
   else *rounding = r;
@@ -88,16 +88,33 @@ void laci_rounding_destroy(laci_rounding *r) {
   laci_free(r);
 }
 
-void laci_rounding_add(laci_rounding *r, const float *data) {
-  laci_grams_add(&r->grams, NULL, data, r->how.pool);
+void laci_rounding_add(laci_rounding *r, const float *data, const float *floats) {
+  laci_grams_add(&r->grams, floats, data, r->how.pool);
 }
 
-/* Subtracts the products of the means, so that the sums are those of inputs without their means. */
-static void center_gram(const laci_rounding *r, int64_t group, double *h) {
+/* Subtracts the products of the means, so that the sums are those of inputs without their means. a,
+ * b: sums of the inputs that the rows and the columns of the matrix stand for. */
+static void center_products(const laci_rounding *r, const double *a, const double *b,
+                            double *matrix) {
   const int64_t n = r->layer.columns;
-  const double *sums = r->grams.sums + group * n, positions = (double)r->grams.n_positions;
+  const double positions = (double)r->grams.n_positions;
   for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j < n; j++) h[i * n + j] -= sums[i] * sums[j] / positions;
+    for (int64_t j = 0; j < n; j++) matrix[i * n + j] -= a[i] * b[j] / positions;
+}
+
+static void center_group(const laci_rounding *r, int64_t group, double *h, double *k) {
+  const double *sums = r->grams.sums ? r->grams.sums + group * r->layer.columns : NULL;
+  if (!sums) return;
+  center_products(r, sums, sums, h);
+  if (k) center_products(r, r->grams.dense_sums + group * r->layer.columns, sums, k);
+}
+
+/* Returns the damping, which draws the weights towards those of the network in floats, as a part of
+ * the mean square of the inputs. It is larger than that of a fit (sums.c): what layers before this
+ * one lose is made up for on these samples, and may be something else on others. */
+static double choose_damping(const laci_rounding *r) {
+  const double scarce = 0.25 * (double)r->layer.columns / (double)r->grams.n_positions;
+  return scarce > 0.03 ? scarce : 0.03;
 }
 
 /** The weights of a layer that are rounded, and memory for those of one group. */
@@ -111,16 +128,19 @@ typedef struct rounded_weights {
 static lac_status round_group(laci_rounding *r, int64_t group, const rounded_weights *w,
                               lac_error *err) {
   const laci_matrix_layer *l = &r->layer;
-  double *h = r->grams.h + group * l->columns * l->columns;
+  double *h = r->grams.h + group * l->columns * l->columns,
+         *k = r->grams.k ? r->grams.k + group * l->columns * l->columns : NULL;
   const laci_fit fit = {.name = r->how.node->name,
                         .rows = (int)l->rows,
                         .columns = (int)l->columns,
                         .h = h,
+                        .k = k,
                         .positions = (double)r->grams.n_positions,
+                        .damping = choose_damping(r),
                         .weight = w->matrix};
   if (laci_interrupted())
     return laci_fail(err, LAC_INTERRUPTED, "%s: interrupted while it was rounded", fit.name);
-  if (r->grams.sums) center_gram(r, group, h);
+  center_group(r, group, h, k);
   for (int64_t row = 0; row < l->rows; row++)
     for (int64_t c = 0; c < l->columns; c++)
       w->matrix[row * l->columns + c] = w->weights[laci_matrix_layer_element(l, group, row, c)];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Integers for a layer's weights that are fitted to the layer's inputs: they are summed batch by
  * batch, and then the weights are rounded such that the outputs, apart from their means, change
- * least. The means are left to the bias. Next: round.c. */
+ * least from those in floats. The means are left to the bias. Next: round.c. */
 #ifndef LACI_CALIBRATE_ROUNDING_H
 #define LACI_CALIBRATE_ROUNDING_H
 
@@ -25,6 +25,8 @@ typedef struct laci_rounding_options {
   const laci_shape *input, *output; /* shapes of the node's data and of its output in a batch */
   int64_t n_batches;                /* number of batches that will be summed */
   bool centered;                    /* a bias makes up for the mean errors of the outputs */
+  bool from_floats; /* the outputs are fitted to those that the layer has in the network of floats;
+                       false: to those of its weights in floats and the data that it has */
   laci_pool *pool;
   const laci_budget *budget; /* memory budget; NULL: no limit */
 } laci_rounding_options;
@@ -36,8 +38,9 @@ LAC_MUST_CHECK lac_status laci_rounding_create(const laci_rounding_options *opti
                                                lac_error *err);
 void laci_rounding_destroy(laci_rounding *rounding); /* NULL is fine */
 
-/** Adds a batch of the layer's data, of the shape options->input. */
-void laci_rounding_add(laci_rounding *rounding, const float *data);
+/** Adds a batch of the layer's data, of the shape options->input. floats: the same batch in the
+ * network of floats; NULL without options->from_floats. */
+void laci_rounding_add(laci_rounding *rounding, const float *data, const float *floats);
 
 /** Rounds the weights, given in units of a step of their grid and in the layout of the stored
  * weight, to integers of magnitude `most` or less. Weights that are 0 stay 0. Call it once, after

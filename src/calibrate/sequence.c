@@ -403,9 +403,12 @@ lac_status laci_sequence_advance(laci_sequence *s, int stop, laci_sequence_on_ba
   return on_batch ? laci_sequence_visit(s, on_batch, context, err) : LAC_OK;
 }
 
-lac_status laci_sequence_read_stop(const laci_sequence *s, int64_t batch, float *buffer,
+lac_status laci_sequence_read_stop(const laci_sequence *s, int stop, int64_t batch, float *buffer,
                                    const float **elements, lac_error *err) {
-  const laci_stored_batches *kept = s->kept[s->stops[s->at]];
+  const laci_stored_batches *kept = s->kept[s->stops[stop]];
+  if (!kept)
+    return laci_fail(err, LAC_UNSUPPORTED, "value '%s' is stored no longer",
+                     first_network(s)->graph.values[s->stops[stop]].name);
   *elements = laci_stored_batches_address(kept, batch);
   if (*elements) return LAC_OK;
   *elements = buffer;

@@ -58,11 +58,12 @@ LAC_MUST_CHECK lac_status laci_sequence_look_ahead(laci_sequence *sequence, int 
                                                    laci_sequence_on_batch *on_batch, void *context,
                                                    lac_error *err);
 
-/** Sets *elements to the last stop's value in a batch: to stored elements, or to `buffer` if they
- * are in a file. buffer: memory for them. Fails LAC_IO. */
-LAC_MUST_CHECK lac_status laci_sequence_read_stop(const laci_sequence *sequence, int64_t batch,
-                                                  float *buffer, const float **elements,
-                                                  lac_error *err);
+/** Sets *elements to the value of a stop in a batch: the last stop, or an earlier one that the last
+ * one was computed from directly. They are stored elements, or `buffer` if these are in a file.
+ * buffer: memory for them. Fails LAC_IO, LAC_UNSUPPORTED if the value is stored no longer. */
+LAC_MUST_CHECK lac_status laci_sequence_read_stop(const laci_sequence *sequence, int stop,
+                                                  int64_t batch, float *buffer,
+                                                  const float **elements, lac_error *err);
 
 /** Replaces the bytes of a stored tensor from now on. They must outlive the sequence. */
 void laci_sequence_set_weight(laci_sequence *sequence, int stored, const uint8_t *bytes);

@@ -76,7 +76,9 @@ static bool find_site(const laci_correcting *c, int l, laci_correct_site *to) {
   const laci_node *last = &graph->nodes[layer->add >= 0    ? layer->add
                                         : layer->norm >= 0 ? layer->norm
                                                            : layer->node];
-  *to = (laci_correct_site){.layer = l, .output = last->outputs[0]};
+  *to = (laci_correct_site){.layer = l,
+                            .output = last->outputs[0],
+                            .float_input = graph->nodes[layer->node].inputs[layer->other]};
   to->quantized = laci_graph_find_value(c->graph, graph->values[to->output].name);
   const laci_node *node = find_producer(c, to->quantized), *add = NULL;
   if (node && layer->add >= 0) {
@@ -118,14 +120,20 @@ static lac_status choose_batches(laci_correcting *c, const laci_calibration_cut 
   return LAC_OK;
 }
 
+/* Opens the sequence of the network in floats, which stops at the inputs and outputs of layers, or
+ * of the quantized one, which stops at inputs. */
 static lac_status open_sequence(const laci_correcting *c, const laci_weighted_graph *from,
                                 bool is_quantized, laci_sequence **sequence, lac_error *err) {
-  int *stops = laci_alloc((size_t)c->n_sites + 1, sizeof *stops);
+  int *stops = laci_alloc(2 * (size_t)c->n_sites + 1, sizeof *stops);
   if (!stops) return laci_fail_memory(err, "the corrections of layers");
-  for (int k = 0; k < c->n_sites; k++)
-    stops[k] = is_quantized ? c->sites[k].input : c->sites[k].output;
+  for (int k = 0; k < c->n_sites; k++) {
+    if (is_quantized) stops[k] = c->sites[k].input;
+    if (is_quantized) continue;
+    stops[laci_correct_input_stop(k)] = c->sites[k].float_input;
+    stops[laci_correct_output_stop(k)] = c->sites[k].output;
+  }
   const laci_sequence_options how = {.stops = stops,
-                                     .n_stops = c->n_sites,
+                                     .n_stops = is_quantized ? c->n_sites : 2 * c->n_sites,
                                      .samples = c->q->how->samples,
                                      .firsts = c->firsts,
                                      .batch = c->batch,
@@ -152,6 +160,7 @@ typedef struct channel_sums {
 typedef struct summing {
   const laci_correcting *c;
   const laci_correct_site *at;
+  int stop; /* index of the stop of the float outputs */
   channel_sums *sums;
   laci_shape *shape; /* out: shape of the layer's outputs in a batch */
   float *buffer;     /* float outputs of a batch */
@@ -179,7 +188,7 @@ static lac_status add_batch(void *context, const laci_sequence_value *seen, lac_
   if (seen->shape->dims[s->at->axis] != n)
     return laci_fail(err, LAC_UNSUPPORTED, "its outputs have another number of channels");
   lac_status st = grow_buffer(s, count, err);
-  if (!st) st = laci_sequence_read_stop(s->c->floats, seen->batch, s->buffer, &y, err);
+  if (!st) st = laci_sequence_read_stop(s->c->floats, s->stop, seen->batch, s->buffer, &y, err);
   if (st) return st;
   *s->shape = *seen->shape;
   for (int64_t row = 0; row < count / inner; row++) {
@@ -269,7 +278,11 @@ static lac_status correct_bias(const laci_correcting *c, const laci_correct_site
 /* Measures the differences that the layer's outputs have with the candidate's weight. */
 static lac_status measure_candidate(const laci_correcting *c, const laci_correct_site *at,
                                     candidate *x, lac_error *err) {
-  summing s = {.c = c, .at = at, .sums = &x->sums, .shape = &x->shape};
+  summing s = {.c = c,
+               .at = at,
+               .stop = laci_correct_output_stop((int)(at - c->sites)),
+               .sums = &x->sums,
+               .shape = &x->shape};
   x->sums.fitted = laci_alloc((size_t)at->n, sizeof(double));
   x->sums.held = laci_alloc((size_t)at->n, sizeof(double));
   if (!x->sums.fitted || !x->sums.held) return laci_fail_memory(err, "the corrections of layers");
@@ -303,11 +316,12 @@ static void take_candidate(laci_correcting *c, const laci_correct_site *at, cand
 static lac_status run_and_correct_layer(laci_correcting *c, int k, lac_error *err) {
   const laci_correct_site *at = &c->sites[k];
   candidate nearest = {.weight = NULL}, fitted = {.weight = NULL};
-  lac_status st = laci_sequence_advance(c->floats, k, NULL, NULL, err);
+  lac_status st = laci_sequence_advance(c->floats, laci_correct_input_stop(k), NULL, NULL, err);
+  if (!st) st = laci_sequence_advance(c->floats, laci_correct_output_stop(k), NULL, NULL, err);
   if (!st) st = laci_sequence_advance(c->integers, k, NULL, NULL, err);
   if (!st) st = measure_candidate(c, at, &nearest, err);
   if (!st && !c->q->trial->only_biases)
-    st = laci_correct_round_weight(c, at, &nearest.shape, &fitted.weight, err);
+    st = laci_correct_round_weight(c, k, &nearest.shape, &fitted.weight, err);
   if (!st && fitted.weight) st = measure_candidate(c, at, &fitted, err);
   if (!st) {
     const bool fits = fitted.weight && fitted.error < nearest.error;

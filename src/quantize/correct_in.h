@@ -11,6 +11,7 @@ typedef struct laci_correct_site {
   int layer;         /* index of the layer in q->layers */
   int output, input; /* output: value of the float network that has the layer's outputs with its
                         bias. input: value of the quantized network that the layer reads */
+  int float_input;   /* value of the float network that the layer reads */
   int quantized;     /* the value `output` in the quantized network */
   int weight;        /* index among the quantized network's stored tensors of the integer weight */
   const float *weight_scales; /* scales of the weight's channels */
@@ -31,11 +32,14 @@ typedef struct laci_correcting {
   laci_sequence *floats, *integers;
 } laci_correcting;
 
-/** Finds integers of the weight that fit the inputs that the layer has at the last stop of
+/** The stops of c->floats: for each site the layer's input, then its output. */
+static inline int laci_correct_input_stop(int site) { return 2 * site; }
+static inline int laci_correct_output_stop(int site) { return 2 * site + 1; }
+
+/** Finds integers of a site's weight that fit the inputs that the layer has at the last stop of
  * c->integers. output: shape of its outputs in a batch. *fitted is NULL if it has none, which is
  * logged; else the caller frees it. */
-LAC_MUST_CHECK lac_status laci_correct_round_weight(const laci_correcting *c,
-                                                    const laci_correct_site *at,
+LAC_MUST_CHECK lac_status laci_correct_round_weight(const laci_correcting *c, int site,
                                                     const laci_shape *output, int8_t **fitted,
                                                     lac_error *err);
 

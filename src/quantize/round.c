@@ -11,9 +11,11 @@
 typedef struct input_sums {
   const laci_correcting *c;
   const laci_correct_site *at;
+  int site; /* index of the site */
   const laci_shape *output;
   laci_rounding *rounding; /* NULL before the first batch */
   const char *reason;      /* why the weights are not fitted; NULL: they are */
+  float *buffer;           /* memory for a batch of the inputs in floats */
 } input_sums;
 
 static lac_status open_sums(input_sums *s, const laci_shape *input, lac_error *err) {
@@ -26,8 +28,11 @@ static lac_status open_sums(input_sums *s, const laci_shape *input, lac_error *e
                                      .output = s->output,
                                      .n_batches = s->c->n_fitted,
                                      .centered = s->at->bias >= 0,
+                                     .from_floats = true,
                                      .pool = q->how->pool,
                                      .budget = q->how->budget};
+  s->buffer = laci_alloc((size_t)laci_shape_count(input) + 1, sizeof *s->buffer);
+  if (!s->buffer) return laci_fail_memory(err, "the rounded weights of a layer");
   return laci_rounding_create(&how, &s->rounding, &s->reason, err);
 }
 
@@ -35,7 +40,11 @@ static lac_status add_inputs(void *context, const laci_sequence_value *seen, lac
   input_sums *s = context;
   if (seen->batch >= s->c->n_fitted || s->reason) return LAC_OK;
   lac_status st = s->rounding ? LAC_OK : open_sums(s, seen->shape, err);
-  if (!st && s->rounding) laci_rounding_add(s->rounding, seen->elements);
+  if (st || !s->rounding) return st;
+  const float *floats = NULL;
+  st = laci_sequence_read_stop(s->c->floats, laci_correct_input_stop(s->site), seen->batch,
+                               s->buffer, &floats, err);
+  if (!st) laci_rounding_add(s->rounding, seen->elements, floats);
   return st;
 }
 
@@ -51,9 +60,10 @@ static lac_status round_by_sums(const input_sums *s, int8_t **fitted, lac_error 
   return st;
 }
 
-lac_status laci_correct_round_weight(const laci_correcting *c, const laci_correct_site *at,
-                                     const laci_shape *output, int8_t **fitted, lac_error *err) {
-  input_sums s = {.c = c, .at = at, .output = output};
+lac_status laci_correct_round_weight(const laci_correcting *c, int site, const laci_shape *output,
+                                     int8_t **fitted, lac_error *err) {
+  const laci_correct_site *at = &c->sites[site];
+  input_sums s = {.c = c, .at = at, .site = site, .output = output};
   lac_status st = LAC_OK;
   *fitted = NULL;
   if (laci_calibration_count_shape_sets(c->q->how->samples) > 1)
@@ -64,5 +74,6 @@ lac_status laci_correct_round_weight(const laci_correcting *c, const laci_correc
     laci_log(LAC_LOG_DEBUG, "%s: weights are rounded to the nearest integers: %s",
              c->q->graph->nodes[c->q->layers[at->layer].node].name, s.reason);
   laci_rounding_destroy(s.rounding);
+  laci_free(s.buffer);
   return st;
 }

@@ -109,6 +109,48 @@ static void no_other_integer_of_one_weight_is_better(void **state) {
   free(l);
 }
 
+/* The layer's data are rounded, too: with K, its outputs are nearer to those of the data in
+ * floats. */
+static void outputs_are_fitted_to_those_of_other_inputs(void **state) {
+  (void)state;
+  layer *l = malloc(sizeof *l);
+  double *k = calloc(COLUMNS * COLUMNS, sizeof *k), *floats = malloc(sizeof l->x);
+  double error[2] = {0};
+  lac_error err = {0};
+  layer_init(l);
+  memcpy(floats, l->x, sizeof l->x);
+  memset(l->h, 0, sizeof l->h);
+  for (int at = 0; at < POSITIONS * COLUMNS; at++)
+    l->x[at] = fmax(-2, fmin(2, rint(2 * l->x[at]) / 2)); /* coarse, and cut off */
+  for (int p = 0; p < POSITIONS; p++) {
+    for (int i = 0; i < COLUMNS; i++) {
+      for (int j = 0; j < COLUMNS; j++) {
+        l->h[i * COLUMNS + j] += l->x[p * COLUMNS + i] * l->x[p * COLUMNS + j];
+        k[i * COLUMNS + j] += floats[p * COLUMNS + i] * l->x[p * COLUMNS + j];
+      }
+    }
+  }
+  for (int with = 0; with < 2; with++) {
+    l->fit.k = with ? k : NULL;
+    if (laci_fit_round(&l->fit, MOST, NULL, l->rounded, &err)) fail_msg("%s", err.text);
+    for (int row = 0; row < ROWS; row++) {
+      for (int p = 0; p < POSITIONS; p++) {
+        double y = 0;
+        for (int c = 0; c < COLUMNS; c++)
+          y += l->weight[row * COLUMNS + c] * floats[p * COLUMNS + c] -
+               l->rounded[row * COLUMNS + c] * l->x[p * COLUMNS + c];
+        error[with] += y * y;
+      }
+    }
+    for (int at = 0; at < ROWS * COLUMNS; at++)
+      assert_true(l->weight[at] != 0 || l->rounded[at] == 0);
+  }
+  assert_true(error[1] < 0.9 * error[0]);
+  free(floats);
+  free(k);
+  free(l);
+}
+
 static void integers_are_the_same_for_any_pool(void **state) {
   (void)state;
   layer *l = malloc(sizeof *l);
@@ -213,7 +255,8 @@ static void inputs_of_a_convolution_are_its_windows(void **state) {
   int8_t *found = malloc((size_t)count);
   assert_int_equal(laci_rounding_create(&how, &rounding, &reason, &err), LAC_OK);
   assert_null(reason);
-  for (int b = 0; b < 2; b++) laci_rounding_add(rounding, v.data + b * IMAGES * v.c * SIZE * SIZE);
+  for (int b = 0; b < 2; b++)
+    laci_rounding_add(rounding, v.data + b * IMAGES * v.c * SIZE * SIZE, NULL);
   if (laci_rounding_finish(rounding, v.weights, MOST, found, &err)) fail_msg("%s", err.text);
   /* the same from sums by their definition */
   double *matrix = malloc((size_t)count * sizeof *matrix),
@@ -275,6 +318,7 @@ static void what_exceeds_the_memory_has_a_reason(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_other_integer_of_one_weight_is_better),
+      cmocka_unit_test(outputs_are_fitted_to_those_of_other_inputs),
       cmocka_unit_test(integers_are_the_same_for_any_pool),
       cmocka_unit_test(inputs_of_a_convolution_are_its_windows),
       cmocka_unit_test(what_exceeds_the_memory_has_a_reason),

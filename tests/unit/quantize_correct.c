@@ -243,7 +243,7 @@ static void new_weights_change_later_stops_only(void **state) {
       assert_int_equal(sums[run][stop].next, 3);
       const float *elements;
       float buffer[1];
-      assert_int_equal(laci_sequence_read_stop(sequence, 1, buffer, &elements, &err), LAC_OK);
+      assert_int_equal(laci_sequence_read_stop(sequence, stop, 1, buffer, &elements, &err), LAC_OK);
       assert_true(isfinite(elements[0]));
       changed += sums[run][stop].sum != sums[0][stop].sum;
       assert_true(stop >= 2 || changed == 0);
