@@ -18,9 +18,12 @@ static lac_status choose_sample_counts(laci_samples *s, lac_error *err) {
   if (s->available < 1) return laci_fail(err, LAC_BAD_ARGUMENT, "%s: no samples in it", s->path);
   s->taken = laci_min(o->n, s->available);
   if (o->judging_most > 0) {
-    const int64_t spared = s->available - o->judging_least, half = s->available / 2;
+    const int64_t half = s->available / 2, spared = s->available - o->judging_least;
+    const int64_t unused = s->available - o->judging_most;
     const int64_t least = half < LACI_LEAST_FITTED ? half : LACI_LEAST_FITTED;
-    s->taken = laci_min(s->taken, spared > least ? spared : least > 0 ? least : 1);
+    /* half, so that the judgment has as many, or what it has no use for */
+    const int64_t most = laci_min(spared, unused > half ? unused : half);
+    s->taken = laci_min(s->taken, most > least ? most : least > 0 ? least : 1);
     s->judging = laci_min(s->available - s->taken, o->judging_most);
   }
   if (o->held_back_part > 0) {

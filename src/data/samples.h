@@ -89,7 +89,8 @@ typedef struct laci_samples_options {
   int64_t judging_least; /* minimum number of samples for judging. If the data have too few, n is
                             reduced, but not below LACI_LEAST_FITTED or half of the data */
   int64_t judging_most;  /* maximum number of samples for judging, which are read in addition and
-                            unchanged; 0: none */
+                            unchanged; 0: none. Until there are as many, n is at most half of the
+                            data */
   const char *known;     /* names of the network's classes, one in each line, by which folders of
                             images are numbered; if a folder is none of them, there are no labels;
                             NULL: not known */

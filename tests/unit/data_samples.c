@@ -129,7 +129,8 @@ static void those_that_judge_are_none_of_the_others(void **state) {
     int64_t n, least, most, taken, judging; /* of N */
   } rows[] = {{9, 4, 8, 9, 8},
               {9, 4, 1000, 9, N - 9},
-              {N, 4, 8, N - 4, 4},
+              {N, 4, 8, N - 8, 8},
+              {N, 4, 1000, N / 2, N - N / 2},
               {N, N - 1, N, N / 2, N - N / 2},
               {N, INT64_MAX, INT64_MAX, N / 2, N - N / 2},
               {1, 4, 8, 1, 8},
