@@ -202,12 +202,18 @@ static lac_status measure_effects(chooser *c, const bool *wanted, lac_error *err
   return st;
 }
 
-/* Ranks the layers by their effects on the network's outputs. If these cannot be computed, ranks
- * them by the errors of their own outputs. */
+/* Are layers ranked by the errors of their own outputs? They are if those of the network cannot be
+ * compared, and if all layers stay dense anyway. */
+static bool ranks_by_own_outputs(const chooser *c) {
+  const laci_prune_calibration *how = c->options->calibration;
+  return c->all->outputs_reason || (how->keep_dense >= c->n && !how->curve);
+}
+
+/* Ranks the layers by their effects on the network's outputs, or by the errors of their own. */
 static lac_status rank_layers(chooser *c, const bool *wanted, lac_error *err) {
   for (int k = 0; k < c->n; k++)
     c->ranking[k].effect = c->all->layers[c->ranking[k].layer].error_after;
-  lac_status st = c->all->outputs_reason ? LAC_OK : measure_effects(c, wanted, err);
+  lac_status st = ranks_by_own_outputs(c) ? LAC_OK : measure_effects(c, wanted, err);
   if (st) return st;
   st = find_time_savings(c, err);
   if (st) return st;
@@ -324,7 +330,7 @@ static lac_status set_reasons_of_dense_layers(const chooser *c, int n, lac_error
       (void)snprintf(saves, sizeof saves, ", and is predicted to save %.3g us",
                      1e6 * c->ranking[k].saved);
     (void)snprintf(text, sizeof text, "left dense: pruned alone it changes %s by %.3g %%%s",
-                   c->all->outputs_reason ? "its own outputs" : "the network's outputs",
+                   ranks_by_own_outputs(c) ? "its own outputs" : "the network's outputs",
                    100 * c->ranking[k].effect, saves);
     laci_pruned_layer *layer = &p->layers[c->ranking[k].layer];
     layer->kept = layer->total;
