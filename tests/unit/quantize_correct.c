@@ -10,54 +10,16 @@
 
 #include <cmocka.h>
 
-#include "api/model/model_in.h"
 #include "base/memory.h"
 #include "calibrate/observe_in.h"
 #include "calibrate/sequence.h"
-#include "cpu/pool.h"
 #include "graph/graph.h"
-#include "graph/infer.h"
 #include "graph/op.h"
-#include "lacuna/model.h"
 #include "onnx/edit.h"
 #include "quantize/quantize.h"
+#include "support/digits_samples.h"
 
-#define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
-
-enum { BATCH = 16, COUNT = 2 * BATCH, PIXELS = 64, MOST_CHANNELS = 256 };
-
-static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
-  (void)context, (void)err;
-  float *x = to[0];
-  for (int64_t k = 0; k < n * PIXELS; k++) {
-    const uint32_t hash = (uint32_t)(first * PIXELS + k) * 2654435761U;
-    x[k] = (float)(hash >> 16) / 65536.0f;
-  }
-  return LAC_OK;
-}
-
-typedef struct fixture {
-  lac_model *model;
-  laci_pool *pool;
-  laci_shape shape;
-  laci_calibration_samples samples;
-} fixture;
-
-static void setup(fixture *f, int threads) {
-  lac_error err = {0};
-  if (lac_model_load(DIGITS, NULL, &f->model, &err)) fail_msg("%s", err.text);
-  assert_int_equal(laci_model_materialise(f->model, &err), LAC_OK);
-  assert_int_equal(laci_graph_infer(f->model->graph, NULL, 0, &err), LAC_OK);
-  assert_int_equal(laci_pool_create(threads, &f->pool, &err), LAC_OK);
-  f->shape = (laci_shape){.rank = 4, .dims = {1, 1, 8, 8}};
-  f->samples = (laci_calibration_samples){
-      .count = COUNT, .held_back = BATCH, .shapes = &f->shape, .fetch = fetch};
-}
-
-static void teardown(fixture *f) {
-  laci_pool_destroy(f->pool);
-  lac_model_destroy(f->model);
-}
+enum { BATCH = 16, MOST_CHANNELS = 256 };
 
 static laci_quantization *quantize(fixture *f) {
   lac_error err = {0};

@@ -9,49 +9,14 @@
 
 #include <cmocka.h>
 
-#include "api/model/model_in.h"
 #include "base/memory.h"
-#include "cpu/pool.h"
 #include "graph/graph.h"
-#include "graph/infer.h"
 #include "graph/op.h"
-#include "lacuna/model.h"
 #include "onnx/edit.h"
 #include "quantize/quantize.h"
+#include "support/digits_samples.h"
 
-#define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
-
-enum { COUNT = 32, PIXELS = 64, CLASSES = 10 };
-
-static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
-  (void)context, (void)err;
-  float *x = to[0];
-  for (int64_t k = 0; k < n * PIXELS; k++) x[k] = (float)((first * PIXELS + k) * 37 % 101) / 101.0f;
-  return LAC_OK;
-}
-
-typedef struct fixture {
-  lac_model *model;
-  laci_pool *pool;
-  laci_shape shape;
-  laci_calibration_samples samples;
-} fixture;
-
-static void setup(fixture *f) {
-  lac_error err = {0};
-  if (lac_model_load(DIGITS, NULL, &f->model, &err)) fail_msg("%s", err.text);
-  assert_int_equal(laci_model_materialise(f->model, &err), LAC_OK);
-  assert_int_equal(laci_graph_infer(f->model->graph, NULL, 0, &err), LAC_OK);
-  assert_int_equal(laci_pool_create(1, &f->pool, &err), LAC_OK);
-  f->shape = (laci_shape){.rank = 4, .dims = {1, 1, 8, 8}};
-  f->samples = (laci_calibration_samples){
-      .count = COUNT, .held_back = COUNT / 2, .shapes = &f->shape, .fetch = fetch};
-}
-
-static void teardown(fixture *f) {
-  laci_pool_destroy(f->pool);
-  lac_model_destroy(f->model);
-}
+enum { CLASSES = 10 };
 
 static lac_status quantize(fixture *f, bool samples, const laci_quantize_limit *limit,
                            laci_quantization **made, lac_error *err) {
@@ -74,7 +39,7 @@ static void needs_no_samples(void **state) {
   fixture f;
   laci_quantization *made;
   lac_error err = {0};
-  setup(&f);
+  setup(&f, 1);
   assert_int_equal(laci_quantize_check(f.model->graph, f.model->file, LACI_QUANTIZE_DYNAMIC, &err),
                    LAC_OK);
   if (quantize(&f, false, NULL, &made, &err)) fail_msg("%s", err.text);
@@ -103,7 +68,7 @@ static void integers_are_those_of_the_weight(void **state) {
   fixture f;
   laci_quantization *made;
   lac_error err = {0};
-  setup(&f);
+  setup(&f, 1);
   if (quantize(&f, false, NULL, &made, &err)) fail_msg("%s", err.text);
   const laci_graph *before = f.model->graph, *after = made->graph;
   const int from = laci_graph_find_value(before, "fc.weight"),
@@ -136,11 +101,11 @@ static void outputs_are_compared_on_samples(void **state) {
   fixture f;
   laci_quantization *made;
   lac_error err = {0};
-  setup(&f);
+  setup(&f, 1);
   if (quantize(&f, true, NULL, &made, &err)) fail_msg("%s", err.text);
   assert_null(made->outputs_reason);
-  assert_int_equal(made->n_held_back, COUNT / 2);
-  assert_int_equal(made->outputs.n_samples, COUNT / 2);
+  assert_int_equal(made->n_held_back, DIGITS_COUNT / 2);
+  assert_int_equal(made->outputs.n_samples, DIGITS_COUNT / 2);
   assert_true(made->outputs.relative > 0 && made->outputs.relative < 1e-3);
   laci_quantization_destroy(made);
   teardown(&f);
@@ -161,7 +126,7 @@ static void a_limit_holds(void **state) {
   const laci_quantize_limit one = {1, count_products, NULL}, none = {0.5, count_products, NULL};
   laci_quantization *made = NULL;
   lac_error err = {0};
-  setup(&f);
+  setup(&f, 1);
   assert_int_equal(quantize(&f, true, &none, &made, &err), LAC_BAD_VALUE);
   assert_null(made);
   assert_non_null(strstr(err.text, "no layer can be quantized without a loss above 0.5"));
@@ -174,7 +139,7 @@ static void a_limit_holds(void **state) {
 static void every_allocation_may_fail(void **state) {
   (void)state;
   fixture f;
-  setup(&f);
+  setup(&f, 1);
   for (long at = 1;; at++) {
     lac_error err = {0};
     laci_quantization *made = NULL;

@@ -9,25 +9,11 @@
 
 #include <cmocka.h>
 
-#include "api/model/model_in.h"
 #include "base/memory.h"
-#include "cpu/pool.h"
 #include "graph/graph.h"
-#include "graph/infer.h"
-#include "lacuna/model.h"
 #include "onnx/edit.h"
 #include "quantize/quantize.h"
-
-#define DIGITS LAC_SOURCE_DIR "/examples/digits/digits.onnx"
-
-enum { COUNT = 32, PIXELS = 64 };
-
-static lac_status fetch(void *context, int64_t first, int64_t n, void *const *to, lac_error *err) {
-  (void)context, (void)err;
-  float *x = to[0];
-  for (int64_t k = 0; k < n * PIXELS; k++) x[k] = (float)((first * PIXELS + k) * 37 % 101) / 101.0f;
-  return LAC_OK;
-}
+#include "support/digits_samples.h"
 
 /* A loss that is the number of integer weights, times `each`. */
 typedef struct counted {
@@ -47,29 +33,6 @@ static lac_status count_integer_weights(const void *context, const laci_weighted
   c->n_measured++;
   *loss = c->each * n;
   return LAC_OK;
-}
-
-typedef struct fixture {
-  lac_model *model;
-  laci_pool *pool;
-  laci_shape shape;
-  laci_calibration_samples samples;
-} fixture;
-
-static void setup(fixture *f) {
-  lac_error err = {0};
-  if (lac_model_load(DIGITS, NULL, &f->model, &err)) fail_msg("%s", err.text);
-  assert_int_equal(laci_model_materialise(f->model, &err), LAC_OK);
-  assert_int_equal(laci_graph_infer(f->model->graph, NULL, 0, &err), LAC_OK);
-  assert_int_equal(laci_pool_create(1, &f->pool, &err), LAC_OK);
-  f->shape = (laci_shape){.rank = 4, .dims = {1, 1, 8, 8}};
-  f->samples = (laci_calibration_samples){
-      .count = COUNT, .held_back = COUNT / 2, .shapes = &f->shape, .fetch = fetch};
-}
-
-static void teardown(fixture *f) {
-  laci_pool_destroy(f->pool);
-  lac_model_destroy(f->model);
 }
 
 static lac_status quantize(fixture *f, counted *c, double most, laci_quantization **made,
@@ -97,7 +60,7 @@ static void layers_of_largest_effect_stay_in_floats(void **state) {
   (void)state;
   fixture f;
   lac_error err = {0};
-  setup(&f);
+  setup(&f, 1);
   const int n = count_all_layers(&f);
   assert_true(n > 8);
   for (int most = 1; most < n; most++) {
@@ -133,7 +96,7 @@ static void a_limit_that_no_layer_holds_is_refused(void **state) {
   lac_error err = {0};
   counted c = {.each = 1};
   laci_quantization *made = NULL;
-  setup(&f);
+  setup(&f, 1);
   const int n = count_all_layers(&f);
   assert_int_equal(quantize(&f, &c, 0.5, &made, &err), LAC_BAD_VALUE);
   assert_null(made);
@@ -145,7 +108,7 @@ static void a_limit_that_no_layer_holds_is_refused(void **state) {
 static void every_allocation_may_fail(void **state) {
   (void)state;
   fixture f;
-  setup(&f);
+  setup(&f, 1);
   for (long at = 1;; at += 1 + at / 8) {
     counted c = {.each = 1};
     lac_error err = {0};
