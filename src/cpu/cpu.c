@@ -144,8 +144,14 @@ bool laci_cpu_has_int8_tiles(void) {
 
 size_t laci_cpu_second_cache_bytes(void) {
 #if defined(_SC_LEVEL2_CACHE_SIZE)
-  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? (size_t)bytes : 0;
+  static atomic_long known = -1; /* -1: the system was not asked yet, which may take microseconds */
+  long bytes = atomic_load_explicit(&known, memory_order_relaxed);
+  if (bytes < 0) {
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (bytes < 0) bytes = 0;
+    atomic_store_explicit(&known, bytes, memory_order_relaxed);
+  }
+  return (size_t)bytes;
 #else
   return 0;
 #endif
