@@ -87,7 +87,7 @@ static void draw_operands(uint64_t seed) {
     for (uint64_t i = 0; i < MOST; i++) {
       const uint64_t at = i + (uint64_t)k * MOST;
       integers[k][i] = (int64_t)laci_rng_integer_below(seed, 1, at, 5) - 2;
-      if (i % 11 == 0) integers[k][i] <<= 40;
+      if (i % 11 == 0) integers[k][i] *= (int64_t)1 << 40;
       floats[k][i] = (float)(40 * laci_rng_unit_interval(seed, 2, at) - 20);
       if (i % 7 == 0) floats[k][i] = odd[laci_rng_integer_below(seed, 3, at, 8)];
     }
