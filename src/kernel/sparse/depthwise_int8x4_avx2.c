@@ -73,8 +73,9 @@ INLINE vector round_to_integers(const byte_rule *rule, vector sums) {
   return _mm256_cvtps_epi32(_mm256_min_ps(rule->most, v));
 }
 
+enum { ORDER = 0xD8 }; /* quarters 0 2 1 3 */
+
 INLINE vector pack_integers_to_bytes(const byte_rule *rule, const vector *sums, int stride) {
-  enum { ORDER = 0xD8 }; /* quarters 0 2 1 3 */
   vector low =
       _mm256_packs_epi32(round_to_integers(rule, sums[0]), round_to_integers(rule, sums[1]));
   vector high =
@@ -83,6 +84,19 @@ INLINE vector pack_integers_to_bytes(const byte_rule *rule, const vector *sums, 
   high = _mm256_adds_epi16(high, rule->zero);
   const vector bytes = _mm256_max_epu8(_mm256_packus_epi16(low, high), rule->low);
   return stride == 2 ? _mm256_permute4x64_epi64(bytes, ORDER) : bytes;
+}
+
+INLINE void order_sums_by_channel(const vector *sums, int stride, vector *channels) {
+  const vector low = _mm256_unpacklo_epi32(sums[0], sums[1]);
+  const vector high = _mm256_unpackhi_epi32(sums[0], sums[1]);
+  const vector next_low = _mm256_unpacklo_epi32(sums[2], sums[3]);
+  const vector next_high = _mm256_unpackhi_epi32(sums[2], sums[3]);
+  channels[0] = _mm256_unpacklo_epi64(low, next_low);
+  channels[1] = _mm256_unpackhi_epi64(low, next_low);
+  channels[2] = _mm256_unpacklo_epi64(high, next_high);
+  channels[3] = _mm256_unpackhi_epi64(high, next_high);
+  for (int c = 0; c < 4 && stride == 2; c++)
+    channels[c] = _mm256_permute4x64_epi64(channels[c], ORDER);
 }
 
 #define VARIANT_RUN laci_depthwise_int8x4_avx2

@@ -76,5 +76,19 @@ INLINE vector pack_integers_to_bytes(const byte_rule *rule, const vector *sums, 
   return stride == 2 ? _mm512_permutexvar_epi64(order, bytes) : bytes;
 }
 
+INLINE void order_sums_by_channel(const vector *sums, int stride, vector *channels) {
+  const vector order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+  const vector low = _mm512_unpacklo_epi32(sums[0], sums[1]);
+  const vector high = _mm512_unpackhi_epi32(sums[0], sums[1]);
+  const vector next_low = _mm512_unpacklo_epi32(sums[2], sums[3]);
+  const vector next_high = _mm512_unpackhi_epi32(sums[2], sums[3]);
+  channels[0] = _mm512_unpacklo_epi64(low, next_low);
+  channels[1] = _mm512_unpackhi_epi64(low, next_low);
+  channels[2] = _mm512_unpacklo_epi64(high, next_high);
+  channels[3] = _mm512_unpackhi_epi64(high, next_high);
+  for (int c = 0; c < 4 && stride == 2; c++)
+    channels[c] = _mm512_permutexvar_epi64(order, channels[c]);
+}
+
 #define VARIANT_RUN laci_depthwise_int8x4_avx512
 #include "kernel/sparse/depthwise_int8x4_text.def"
