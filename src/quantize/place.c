@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds the layers that can be quantized, and says why the others cannot. values.c chooses the
  * values that are quantized with them. */
+#include "graph/copies.h"
 #include "graph/op.h"
 #include "onnx/edit.h"
 #include "quantize/quantize_in.h"
@@ -76,7 +77,7 @@ static int find_norm_after(const laci_quantizing *q, const laci_node *node) {
   bool ok = laci_node_is(norm, "BatchNormalization") && norm->n_inputs == 5 &&
             norm->inputs[0] == node->outputs[0] && laci_node_int(norm, "training_mode", 0) == 0;
   for (int i = 1; ok && i < norm->n_inputs; i++)
-    ok = laci_quantize_is_stored_constant(q, norm->inputs[i]);
+    ok = laci_quantize_is_stored_constant(q, laci_graph_skip_copies(q->graph, norm->inputs[i]));
   for (int i = 1; ok && i < norm->n_outputs; i++) ok = norm->outputs[i] < 0;
   return ok && norm->outputs[0] >= 0 ? reader : -1;
 }
@@ -94,6 +95,7 @@ static const char *find_quantizable_bias(const laci_quantizing *q, laci_quantize
   bool is_gemm = laci_node_is(node, "Gemm");
   layer->bias = -1;
   if (value < 0) return NULL;
+  value = laci_graph_skip_copies(q->graph, value); /* PyTorch stores equal biases once */
   const laci_shape *shape = &q->graph->values[value].type.shape;
   bool fits = laci_quantize_is_stored_constant(q, value) && shape->rank == 1 &&
               shape->dims[0] == laci_quantize_count_channels(q, layer);

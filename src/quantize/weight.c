@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/to_int.h"
+#include "graph/copies.h"
 #include "graph/op.h"
 #include "quantize/quantize_in.h"
 
@@ -27,7 +28,7 @@ typedef struct weight_quantizer {
 } weight_quantizer;
 
 static const float *find_current_floats(const laci_quantizing *q, int value) {
-  int stored = q->graph->values[value].stored;
+  int stored = q->graph->values[laci_graph_skip_copies(q->graph, value)].stored;
   const uint8_t *bytes = q->weights ? q->weights[stored] : NULL;
   return (const float *)(const void *)(bytes ? bytes : q->graph->stored[stored].bytes);
 }

@@ -391,6 +391,25 @@ def test_older_opsets_are_converted(tmp_path, data, opset):
     assert np.abs(floats - integers).max() < 0.1
 
 
+def test_constants_that_layers_share_by_identities(tmp_path, data):
+    """PyTorch's exporter stores equal tensors once, and writes an Identity of it for each other reader."""
+    plain, shared = network(), network()
+    for name in ("b2", "n3"):
+        first = next(n for n in shared.graph.node if name in n.input)
+        first.input[list(first.input).index(name)] = f"{name}_same"
+        shared.graph.node.insert(0, helper.make_node("Identity", [name], [f"{name}_same"], name=f"same_{name}"))
+    for name, model in (("plain", plain), ("shared", shared)):
+        onnx.save(model, tmp_path / f"{name}.onnx")
+        lacuna("prune", tmp_path / f"{name}.onnx", "-o", tmp_path / f"{name}-8.onnx", "--calibration", data, "--quantize", "qdq-int8",
+               "--json", tmp_path / f"{name}.json", *FLOATS)
+    reports = [json.loads((tmp_path / f"{name}.json").read_text())["quantisation"] for name in ("plain", "shared")]
+    assert [len(report["layers"]) for report in reports] == [7, 7]
+    assert all(layer["reason"] is None for report in reports for layer in report["layers"])
+    sessions = [onnxruntime.InferenceSession(tmp_path / f"{name}-8.onnx") for name in ("plain", "shared")]
+    outputs = [session.run(None, {"x": images(4, 9)})[0] for session in sessions]
+    assert np.array_equal(*outputs)
+
+
 def test_a_softmax_over_several_axes_is_not_converted(tmp_path, data):
     model = old_network(12)
     model.graph.node[-1].attribute[0].i = 0
