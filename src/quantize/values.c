@@ -87,11 +87,13 @@ static bool is_only_moving_elements(const laci_quantizing *q, const laci_node *n
          laci_quantize_is_quantizable(q, node->outputs[0]);
 }
 
+/* Are all inputs values that could be quantized, or functions of one such value each, which are
+ * tables of its integers? */
 static bool are_inputs_quantizable(const marking *m, const laci_node *node) {
   for (int i = 0; i < node->n_inputs; i++) {
-    if (node->inputs[i] < 0 || !laci_quantize_is_quantizable(m->q, node->inputs[i]) ||
-        !m->can[node->inputs[i]])
-      return false;
+    const int value = node->inputs[i];
+    if (value < 0 || !laci_quantize_is_quantizable(m->q, value)) return false;
+    if (!m->can[value] && m->made_of[value] < 0) return false;
   }
   return node->n_inputs > 0;
 }
@@ -119,10 +121,12 @@ static void mark_what_could_be_quantized(marking *m) {
   for (int n = 0; n < graph->n_nodes; n++) {
     const laci_node *node = &graph->nodes[n];
     if (!laci_quantize_is_node_in_file(m->q, n)) continue;
+    const int source = find_only_source(m, node);
+    if (node->n_outputs == 1) m->made_of[node->outputs[0]] = source;
     if (is_only_moving_elements(m->q, node)) m->can[node->outputs[0]] |= m->can[node->inputs[0]];
-    else if (laci_quantize_is_type_in_list(node, sums) && are_inputs_quantizable(m, node))
+    else if (source < 0 && laci_quantize_is_type_in_list(node, sums) &&
+             are_inputs_quantizable(m, node))
       note_result(m, n, node->outputs[0]);
-    if (node->n_outputs == 1) m->made_of[node->outputs[0]] = find_only_source(m, node);
   }
 }
 

@@ -258,6 +258,9 @@ def quantized_values(folder, data, nodes, stored):
     ([("Mul", "a two", "d"), ("Erf", "d", "e"), ("Add", "e a", "h"), ("Conv", "h v", "y")], {"x", "a", "h"}),
     # sums and moves whose results are read as integers
     ([("Conv", "a v", "b"), ("Add", "a b", "s"), ("MaxPool", "s", "h"), ("Conv", "h v", "y")], {"x", "a", "b", "s", "h"}),
+    # squeeze and excitation: a sum, of functions that are tables
+    ([("Sigmoid", "a", "s"), ("Mul", "a s", "h"), ("GlobalAveragePool", "h", "p"), ("Conv", "p v", "b"), ("Sigmoid", "b", "g"),
+      ("Mul", "h g", "m"), ("Conv", "m v", "y")], {"x", "a", "h", "p", "b", "g", "m"}),
     # nothing reads the result as integers
     ([("Neg", "a", "n"), ("Exp", "n", "y")], {"x"}),
     ([("Conv", "a v", "b"), ("Softmax", "b", "h"), ("Conv", "h v", "y")], {"x", "a", "h"}),
