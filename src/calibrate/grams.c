@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/budget.h"
+#include "base/divide.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/min.h"
@@ -57,6 +58,12 @@ static int64_t count_summed_positions(const laci_unfold *u, int64_t most, int n)
   const int64_t all = laci_unfold_n_positions(u);
   const int64_t cost = laci_gram_can_correlate(u) ? all / ALL_COST_A_PART : all;
   return (most >= cost ? all : most) * n;
+}
+
+int64_t laci_grams_choose_positions(int64_t columns, int64_t of_wide, int64_t n_batches) {
+  enum { EACH = 128, ENOUGH = 65536 };
+  const int64_t least = of_wide * columns, most = laci_min(EACH * columns, ENOUGH);
+  return laci_ceil_div(least > most ? least : most, n_batches);
 }
 
 uint64_t laci_grams_memory_bytes(const laci_unfold *u, bool asymmetric) {

@@ -38,6 +38,10 @@ typedef struct laci_grams {
 uint64_t laci_grams_memory_bytes(const laci_unfold *unfold, bool asymmetric); /* returns an upper
                                                                                  bound of the bytes
                                                                                  of a laci_grams */
+/** Returns the usual limit of the positions of each of n_batches batches, for a layer of this many
+ * columns. All batches together have 128 positions for each column, but no more than 65536; and at
+ * least of_wide for each column, since with fewer the damping (fit.h) grows. */
+int64_t laci_grams_choose_positions(int64_t columns, int64_t of_wide, int64_t n_batches);
 /** Initializes the sums. most: limit of the positions of a batch that are summed. They are spread
  * evenly, since neighbouring ones are alike, and are drawn at random for every batch. All positions
  * are summed if that costs no more. */

@@ -3,7 +3,6 @@
 #include "calibrate/rounding.h"
 
 #include "base/budget.h"
-#include "base/divide.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -13,9 +12,10 @@
 #include "graph/op.h"
 #include "graph/ops.h"
 
-/* Limits of the number of positions (inputs x) that are summed: POSITIONS for each column of a
- * layer's matrix, but no more than ENOUGH; at least POSITIONS_OF_WIDE for each column. */
-enum { POSITIONS = 128, ENOUGH = 65536, POSITIONS_OF_WIDE = 16 };
+enum {
+  POSITIONS_OF_WIDE = 16
+}; /* minimum number of positions (inputs x) that are summed for each
+                                    column of a wide layer */
 
 struct laci_rounding {
   laci_rounding_options how;
@@ -50,13 +50,6 @@ static const char *describe_layer(const laci_rounding_options *how, laci_matrix_
   return laci_matrix_layer_describe_input(node, how->input, how->output, w, l);
 }
 
-static int64_t choose_positions_of_batch(const laci_rounding *r) {
-  int64_t most = POSITIONS * r->layer.columns;
-  if (most > ENOUGH) most = ENOUGH;
-  if (most < POSITIONS_OF_WIDE * r->layer.columns) most = POSITIONS_OF_WIDE * r->layer.columns;
-  return laci_ceil_div(most, r->how.n_batches > 0 ? r->how.n_batches : 1);
-}
-
 lac_status laci_rounding_create(const laci_rounding_options *options, laci_rounding **rounding,
                                 const char **reason, lac_error *err) {
   laci_rounding *r = laci_alloc(1, sizeof *r);
@@ -74,8 +67,11 @@ lac_status laci_rounding_create(const laci_rounding_options *options, laci_round
     laci_free(r);
     return LAC_OK;
   }
-  lac_status st = laci_grams_init(&r->grams, &r->layer.unfold, options->from_floats,
-                                  choose_positions_of_batch(r), err);
+  lac_status st =
+      laci_grams_init(&r->grams, &r->layer.unfold, options->from_floats,
+                      laci_grams_choose_positions(r->layer.columns, POSITIONS_OF_WIDE,
+                                                  options->n_batches > 0 ? options->n_batches : 1),
+                      err);
   if (!st && options->centered) st = laci_grams_want_sums(&r->grams, err);
   if (st) laci_rounding_destroy(r);
   else *rounding = r;

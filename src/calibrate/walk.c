@@ -17,10 +17,10 @@
 #include "sparse/mask.h"
 
 enum { MOST_SAMPLES = 64 };
-/* Default limits of the number of positions (inputs x) that are summed: POSITIONS for each column
- * of a layer's matrix, but no more than ENOUGH. Wide layers get at least POSITIONS_OF_WIDE for each
- * column, since with fewer the damping (fit.h) grows. */
-enum { POSITIONS = 128, ENOUGH = 65536, POSITIONS_OF_WIDE = 32 };
+enum {
+  POSITIONS_OF_WIDE = 32
+}; /* minimum number of positions (inputs x) that are summed for each
+                                    column of a wide layer, unless the options say it */
 /* Limit of the bytes of a batch's largest value. Larger batches make the sums faster, but need more
  * memory. */
 static const uint64_t batch_bytes = (uint64_t)48 << 20;
@@ -247,13 +247,9 @@ lac_status laci_walk_describe_layer_input(laci_walk_state *w, const laci_matrix_
 
 int64_t laci_walk_max_positions(const laci_walk_state *w, const laci_unfold *unfold) {
   const int64_t columns = laci_unfold_n_columns(unfold), asked = w->options->positions;
+  if (asked <= 0) return laci_grams_choose_positions(columns, POSITIONS_OF_WIDE, w->cut.n_fitted);
   if (asked > INT64_MAX / columns) return INT64_MAX;
-  int64_t most = (asked > 0 ? asked : POSITIONS) * columns;
-  if (asked <= 0 && most > ENOUGH) {
-    const int64_t least = POSITIONS_OF_WIDE * columns;
-    most = least > ENOUGH ? least : ENOUGH;
-  }
-  return laci_ceil_div(most, w->cut.n_fitted);
+  return laci_ceil_div(asked * columns, w->cut.n_fitted);
 }
 
 static lac_status run_and_fit_stop(laci_walk_state *w, int s, lac_error *err) {
