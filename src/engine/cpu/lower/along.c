@@ -34,8 +34,7 @@ static bool find_axis_order(laci_net *net, int tensor, laci_order *o) {
     return compare_and_destroy_layout(net, tensor, blocks);
   }
   if (t.partial) return false;
-  if (compare_and_destroy_layout(net, tensor, laci_net_dense_layout(net, &t.shape, t.dt)))
-    return true;
+  if (laci_net_is_row_major(net, tensor)) return true;
   for (int at = 1; at < o->n; at++) o->axis[at] = at + 1 < o->n ? at + 1 : 1;
   return o->n > 2 && compare_and_destroy_layout(net, tensor,
                                                 laci_net_channels_last_layout(net, &t.shape, t.dt));

@@ -120,11 +120,7 @@ void laci_lower_extremes(laci_net *net, const laci_fused *fused) {
 static bool is_stored_by_rows(laci_net *net, int value) {
   const int tensor = net->plan.values[value].tensor;
   if (tensor < 0 || net->tensors[tensor].native || net->tensors[tensor].partial) return false;
-  if (net->tensors[tensor].dt != LACI_ELEMENT_F32) return false;
-  laci_layout *rows = laci_net_dense_layout(net, &net->tensors[tensor].shape, LACI_ELEMENT_F32);
-  const bool equal = rows && laci_layout_equal(rows, net->tensors[tensor].md);
-  laci_layout_destroy(rows);
-  return equal;
+  return net->tensors[tensor].dt == LACI_ELEMENT_F32 && laci_net_is_row_major(net, tensor);
 }
 
 bool laci_can_lower_global_max(laci_net *net, const laci_fused *fused, const char **why) {

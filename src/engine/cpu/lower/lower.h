@@ -154,6 +154,8 @@ laci_layout *laci_net_channels_last_layout(laci_net *net, const laci_shape *shap
 laci_layout *laci_net_blocks_layout(laci_net *net, const laci_shape *shape, laci_element dt);
 /** Is the tensor in blocks of 16 channels, and of the net's element type? */
 bool laci_net_is_in_blocks(laci_net *net, int tensor);
+/** Is the tensor, which has a descriptor, row-major? */
+bool laci_net_is_row_major(laci_net *net, int tensor);
 
 int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes);
 /** Adds a tensor that is stored in the buffer with that index. Takes ownership of md, also on

@@ -45,14 +45,6 @@ static bool has_long_axes_in_order(const laci_shape *x, const int *places) {
   return true;
 }
 
-static bool is_tensor_row_major(laci_net *net, int tensor) {
-  const laci_net_tensor t = net->tensors[tensor];
-  laci_layout *dense = laci_net_dense_layout(net, &t.shape, t.dt);
-  bool equal = dense && laci_layout_equal(dense, t.md);
-  laci_layout_destroy(dense);
-  return equal;
-}
-
 static bool can_lower_transpose(laci_net *net, const laci_fused *fused, const char **why) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
   int rank = laci_plan_shape(&net->plan, fused->output)->rank;
@@ -74,7 +66,8 @@ static void lower_transpose(laci_net *net, const laci_fused *fused) {
   for (int axis = 0; axis < y->rank; axis++) {
     places[order ? order[axis] : y->rank - 1 - axis] = axis;
   }
-  if (has_long_axes_in_order(&net->tensors[from].shape, places) && is_tensor_row_major(net, from)) {
+  if (has_long_axes_in_order(&net->tensors[from].shape, places) &&
+      laci_net_is_row_major(net, from)) {
     laci_net_bind_reshaped(net, fused->output, from);
     return;
   }

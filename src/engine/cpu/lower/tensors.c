@@ -66,6 +66,14 @@ bool laci_net_is_in_blocks(laci_net *net, int tensor) {
   return equal;
 }
 
+bool laci_net_is_row_major(laci_net *net, int tensor) {
+  const laci_net_tensor t = net->tensors[tensor];
+  laci_layout *rows = laci_net_dense_layout(net, &t.shape, t.dt);
+  const bool equal = rows && laci_layout_equal(rows, t.md);
+  laci_layout_destroy(rows);
+  return equal;
+}
+
 /* ---- Buffers and tensors ---- */
 
 int laci_net_buffer_new(laci_net *net, laci_place place, size_t bytes) {
