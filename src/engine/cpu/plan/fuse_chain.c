@@ -3,7 +3,7 @@
  *
  *     Conv -> batch norm or constants along the channels      into weights and bias
  *          -> Relu, Clip, x * number + number ...             functions
- *          -> x * sigmoid(x), gelu, hard swish, as operators      one function
+ *          -> swish, gelu (fuse_formula.c), hard swish        one function
  *          -> + another value                                 a sum */
 #include <math.h>
 
@@ -211,30 +211,29 @@ bool laci_fuse_function(laci_cpu_plan *plan, laci_fused *fused) {
   return true;
 }
 
-/** Fuses x * sigmoid(x) or x * hardsigmoid(x): two readers of x, one of which reads the other's
- * result. */
+/** Is the node the product of both values? */
+static bool is_product_of(const laci_node *node, int a, int b) {
+  return node->op == &laci_op_mul && node->n_inputs == 2 &&
+         ((node->inputs[0] == a && node->inputs[1] == b) ||
+          (node->inputs[0] == b && node->inputs[1] == a));
+}
+
+/** Fuses x * hardsigmoid(x): two readers of x, one of which reads the other's result. */
 bool laci_fuse_gate(laci_cpu_plan *plan, laci_fused *fused) {
-  int readers[2];
+  static const laci_function hard_swish = {LACI_FUNCTION_HARDSWISH, 1.0f / 6, 0.5f};
+  int readers[2], inner[2];
   if (!find_two_readers(plan, fused, readers)) return false;
-  const laci_node *gate = &plan->graph->nodes[readers[0]],
-                  *product = &plan->graph->nodes[readers[1]];
-  int inner[2];
-  bool smooth = gate->op == &laci_op_sigmoid;
-  bool hard = gate->op == &laci_op_hard_sigmoid &&
-              fabsf(laci_node_float(gate, "alpha", 0.2f) * 6 - 1) < 1e-5f &&
-              laci_node_float(gate, "beta", 0.5f) == 0.5f;
-  if ((!smooth && !hard) || product->op != &laci_op_mul || product->n_inputs != 2) return false;
+  const laci_node *gate = &plan->graph->nodes[readers[0]];
+  if (gate->op != &laci_op_hard_sigmoid ||
+      fabsf(laci_node_float(gate, "alpha", 0.2f) * 6 - 1) >= 1e-5f ||
+      laci_node_float(gate, "beta", 0.5f) != 0.5f)
+    return false;
   if (laci_plan_is_fused(plan, readers[0]) || laci_plan_is_fused(plan, readers[1])) return false;
-  int y = gate->outputs[0], x = fused->output;
+  const int y = gate->outputs[0];
   if (laci_plan_count_uses(plan, y) != 1 || laci_plan_find_readers(plan, y, inner) != 1)
     return false;
-  if (!((product->inputs[0] == x && product->inputs[1] == y) ||
-        (product->inputs[0] == y && product->inputs[1] == x))) {
-    return false;
-  }
-  laci_function e = {smooth ? LACI_FUNCTION_SWISH : LACI_FUNCTION_HARDSWISH, smooth ? 1 : 1.0f / 6,
-                     smooth ? 0 : 0.5f};
-  if (!laci_fused_append_functions(fused, 1, &e)) return false;
+  if (!is_product_of(&plan->graph->nodes[readers[1]], fused->output, y)) return false;
+  if (!laci_fused_append_functions(fused, 1, &hard_swish)) return false;
   laci_fused_append(plan, fused, readers[0]);
   laci_fused_append(plan, fused, readers[1]);
   return true;
@@ -248,13 +247,6 @@ static bool is_only_function_of_value(laci_cpu_plan *plan, int node, int value,
   return laci_find_node_functions(plan, &plan->graph->nodes[node], &input, f) == 1 &&
          plan->graph->nodes[node].inputs[input] == value && f[0].kind == wanted.kind &&
          fabsf(f[0].alpha - wanted.alpha) < 1e-6f && fabsf(f[0].beta - wanted.beta) < 1e-6f;
-}
-
-/** Is the node the product of both values? */
-static bool is_product_of(const laci_node *node, int a, int b) {
-  return node->op == &laci_op_mul && node->n_inputs == 2 &&
-         ((node->inputs[0] == a && node->inputs[1] == b) ||
-          (node->inputs[0] == b && node->inputs[1] == a));
 }
 
 /** Fuses x * min(max(x + 3, 0), 6) / 6, with the division before or after the product. */
