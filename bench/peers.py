@@ -3,6 +3,7 @@
 """Any ONNX files of float or integer inputs: builds of Lacuna, ONNX Runtime and OpenVINO, alternating.
 
     bench/peers.py [--lacuna build/release/lacuna,OTHER] [--threads 2] [--rounds 3] [--seconds 0.8] MODEL.onnx [NAME=1x3x640x640 ...] ...
+    bench/peers.py [options] @DIR/peers.txt         (peers_make.py DIR: the networks that people deploy)
 
 Sizes that a file leaves open follow its name. Each engine's least time counts. The
 table has the fastest other engine's time over the last build's as its last column. Needs onnxruntime and openvino.
@@ -78,7 +79,8 @@ def networks(words):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     fromfile_prefix_chars="@")
     parser.add_argument("--lacuna", default="build/release/lacuna")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
