@@ -235,12 +235,13 @@ def test_engines_agree(tmp_path, seed):
         np.save(tmp_path / "x.npy", rng.normal(size=network.shape).astype(np.float32))
         want, _ = run(tmp_path, "--engine", "plain")
         scale = max(np.abs(want).max(), 1e-6)
-        for environment in ({}, {"LAC_SPARSE": "all"}, {"LAC_ALGORITHM": "amx"}, {"LAC_ALGORITHM": "csr", "LAC_CPU": "scalar"}):
+        for environment in ({}, {"LAC_SPARSE": "all"}, {"LAC_ALGORITHM": "amx"}, {"LAC_ALGORITHM": "byte_pairs"},
+                            {"LAC_ALGORITHM": "csr", "LAC_CPU": "scalar"}):
             got, text = run(tmp_path, **environment)
             apart = np.abs(got - want)
             # Where a sum is halfway it may fall on either side: a few values, and what follows from them; more where bytes are
             # interpolated, by ONNX Runtime, too. A step is at most a fifth of the scale.
             few = 3 + (.06 if halves else .03) * apart.size
             assert apart.max() <= .201 * scale and np.count_nonzero(apart > 1e-4 * scale) <= few, environment
-            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise", "int8 average", "int8 move", " amx"))
+            layers += sum(text.count(kernel) for kernel in ("compiled int8", "avx512vnni", "int8 sum", "int8 pool", "int8 depthwise", "int8 average", "int8 move", " amx", "pairs"))
     assert layers > EACH

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "cpu/cpu.h"
+#include "kernel/sparse/byte_pairs.h"
 #include "jit/isa.h"
 #include "support/engine_check.h"
 #include "support/graph_build.h"
@@ -432,8 +433,8 @@ static void count(const laci_engine *engine, const int8_net *net, const char *te
   for (size_t at = 0; at < laci_engine_step_count(engine); at++) {
     const laci_engine_step info = laci_engine_step_info(engine, at);
     const char *kernel = info.kernel;
-    n_layers +=
-        strstr(kernel, "compiled int8") || strstr(kernel, "vnni") || strcmp(kernel, "amx") == 0;
+    n_layers += strstr(kernel, "compiled int8") || strstr(kernel, "vnni") ||
+                strstr(kernel, "pairs") || strcmp(kernel, "amx") == 0;
     n_between += strncmp(kernel, "int8 ", 5) == 0 || strstr(info.what, " + Add");
   }
   if (n_layers == net->n_layers && n_between == net->n_between) return;
@@ -500,13 +501,17 @@ static void check_plan_of(const char *text, const int8_net *net, double apart) {
   laci_graph_destroy(graph);
 }
 
-/* By generated code, and by AMX where the processor has it. */
+/* By generated code, and by AMX and by AVX2 where the processor has them. */
 static void check_net(const char *text, const int8_net *net, double apart) {
+  const char *const names[] = {laci_cpu_has_int8_tiles() ? "amx" : NULL,
+                               laci_byte_pairs_can_run() ? "byte_pairs" : NULL};
   check_plan_of(text, net, apart);
-  if (!laci_cpu_has_int8_tiles()) return;
-  assert_int_equal(setenv("LAC_ALGORITHM", "amx", 1), 0);
-  check_plan_of(text, net, apart);
-  assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
+  for (int at = 0; at < 2; at++) {
+    if (!names[at]) continue;
+    assert_int_equal(setenv("LAC_ALGORITHM", names[at], 1), 0);
+    check_plan_of(text, net, apart);
+    assert_int_equal(unsetenv("LAC_ALGORITHM"), 0);
+  }
 }
 
 /* Everything by sparse kernels that can be. */
@@ -552,13 +557,14 @@ static void matrix_products(void **state) {
   }
 }
 
-/* Where code is generated for bytes they are faster, else floats are. */
+/* Where code is generated for bytes, or AVX2 multiplies them, they are faster; else floats are. */
 static void the_rule_asks_what_code_there_is(void **state) {
   static const char text[] = "input x 1x16x56x56\n" SCALES WEIGHTS
       BYTES("d", "x", "sx", "zx") "a = Conv(d, u) pads=1,1,1,1\n" BYTES(
           "e", "a", "sy", "zy") "b = Conv(e, u) pads=1,1,1,1\n" BYTES("y", "b", "ss",
                                                                       "zs") "output y\n";
-  const bool code = laci_jit_isa_for_int8(laci_jit_isa_allowed()) != LACI_JIT_NONE;
+  const bool code = laci_jit_isa_for_int8(laci_jit_isa_allowed()) != LACI_JIT_NONE ||
+                    laci_cpu_level_in_force() == LACI_CPU_AVX2;
   const int8_net net = {"by the rule", text, code ? 2 : 0, 0};
   (void)state;
   assert_int_equal(unsetenv("LAC_SPARSE"), 0);

@@ -10,6 +10,7 @@ typedef struct laci_sparse_code laci_sparse_code;
 typedef struct laci_csr laci_csr;
 typedef struct laci_grouped_rows laci_grouped_rows;
 typedef struct laci_amx_weights laci_amx_weights;
+typedef struct laci_byte_pairs_weights laci_byte_pairs_weights;
 typedef struct laci_algorithm laci_algorithm;
 
 /* ---- step.c ---- */
@@ -27,6 +28,7 @@ typedef struct laci_native_layer_step {
   size_t scratch_bytes;
   void *state;        /* the algorithm's own data for the step, in the plan's memory */
   const char *kernel; /* name of the kernel, for the plan's text */
+  bool skips_zeros;   /* that of the algorithm, unless `make` finds no zeros that are skipped */
   int64_t flops;      /* number of multiplications and additions of the dense product; 0: the layer
                          is not a product */
 } laci_native_layer_step;
@@ -76,10 +78,11 @@ typedef struct laci_native_kernel {
                                           code, only the tiles are kept */
   laci_sparse_code *code;              /* generated code (code.c); NULL: none */
   laci_csr *csr;                       /* weights as compressed sparse rows (csr.c); NULL: none */
-  laci_grouped_rows *grouped; /* rows that are computed together (grouped_rows.c); NULL: none */
-  laci_amx_weights *amx;      /* weights as registers of AMX (amx.c); NULL: none */
-  /** Frees `code`, `csr`, `grouped` or `amx`, whichever the algorithm made; NULL: there is nothing
-   * to free. */
+  laci_grouped_rows *grouped;     /* rows that are computed together (grouped_rows.c); NULL: none */
+  laci_amx_weights *amx;          /* weights as registers of AMX (amx.c); NULL: none */
+  laci_byte_pairs_weights *pairs; /* weights of bytes for AVX2 (byte_pairs.c); NULL: none */
+  /** Frees `code`, `csr`, `grouped`, `amx` or `pairs`, whichever the algorithm made; NULL: there is
+   * nothing to free. */
   void (*drop)(struct laci_native_kernel *kernel);
   laci_sparse_places places;       /* for a weight that training changes: index of the element that
                                       belongs in each place of the kernel's weights; empty for a

@@ -22,13 +22,15 @@ static laci_native_layer_step describe_native_step(laci_net *net, const laci_nat
   const laci_native_layout out =
       laci_native_layout_of_value(net, layer->output, layer->int8 ? layer->int8->y : NULL);
   const laci_shape *y = laci_plan_shape(&net->plan, layer->output);
-  return (laci_native_layer_step){.layer = layer,
-                                  .algorithm = laci_algorithm_by_id(layer->algorithm),
-                                  .out = out.layout,
-                                  .size = laci_native_size_in_layout(net, y, &out),
-                                  .around = laci_native_border_value(&out),
-                                  .weights = -1,
-                                  .scratch = -1};
+  return (laci_native_layer_step){
+      .layer = layer,
+      .algorithm = laci_algorithm_by_id(layer->algorithm),
+      .skips_zeros = laci_algorithm_by_id(layer->algorithm)->skips_zeros,
+      .out = out.layout,
+      .size = laci_native_size_in_layout(net, y, &out),
+      .around = laci_native_border_value(&out),
+      .weights = -1,
+      .scratch = -1};
 }
 
 /** Describes the nodes that the layer computes. */
@@ -59,7 +61,7 @@ static void add_native_step(laci_net *net, laci_native_layer_step *s) {
   laci_net_step_mark_scratch(step, SCRATCH);
   step->what = describe_nodes(net, s->layer);
   step->kernel = s->kernel;
-  step->sparse = s->algorithm->skips_zeros;
+  step->sparse = s->skips_zeros;
   step->context = s;
   step->shown = t->y;
   step->flops = s->flops;

@@ -9,6 +9,7 @@
 #include "engine/cpu/native/layout/layout.h"
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/choose/choose.h"
+#include "kernel/sparse/byte_pairs.h"
 #include "engine/cpu/onednn/onednn.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
 
@@ -181,13 +182,20 @@ static int find_layers_of_node(laci_net *net, const laci_fused *fused, bool byte
   return n;
 }
 
+/** Are there products of int8 by vectors of AVX2, and have they been timed on such a processor? */
+static bool has_int8_products(const laci_net *net) {
+  const laci_cost_table *table = net->costs->tables[LACI_COSTS_int8];
+  return table->figures[LACI_COSTS_int8].byte_pairs > 0 && laci_byte_pairs_can_run();
+}
+
 void laci_native_find_layers(laci_net *net) {
   laci_cpu_plan *plan = &net->plan;
   laci_native_layer *layers = laci_plan_alloc(plan, count_results(plan), sizeof *layers);
   laci_native_net *native = laci_plan_alloc(plan, 1, sizeof *native);
   uint8_t *kinds = laci_plan_alloc(plan, (size_t)plan->graph->n_values, sizeof *kinds);
   const laci_jit_isa isa = laci_jit_isa_allowed(), isa_of_bytes = laci_jit_isa_for_int8(isa);
-  const bool bytes = isa_of_bytes != LACI_JIT_NONE || may_find_slower_layers(net);
+  const bool bytes =
+      isa_of_bytes != LACI_JIT_NONE || has_int8_products(net) || may_find_slower_layers(net);
   int n = 0, n_neighbours = 0;
   bool trained = false;
   if (!layers || !native || !kinds) return;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products of int8 (int8x4.h) by AVX2, which cannot add four products of bytes to a sum at once.
+ *
+ * Its VPMADDUBSW adds two products of neighbouring bytes, as integers of 16 bits, and saturates.
+ * The lanes of a vector are eight rows, and each step multiplies them by an int8x4 of one pixel, or
+ * by more. Weights are arranged so that no sum of 16 bits can saturate: all positive weights of a
+ * lane are at most 128 together, and so are the negative ones without their sign. There are three
+ * kinds of steps:
+ *
+ *   selected  the columns that each row keeps of eight, at most four: a shuffle of bytes chooses
+ *             them. So a row that keeps two of four costs half. It needs a copy of x in which the
+ *             eight columns are side by side
+ *   double    two int8x4 whose weights are small enough for a common sum of 16 bits
+ *   single    one int8x4
+ *
+ * Where the weights of a lane are too large even for a single step, what is too much is moved to
+ * one more step. Sums are exact, so results have the bits of product_int8x4_scalar.c. */
+#ifndef LACI_KERNEL_SPARSE_BYTE_PAIRS_H
+#define LACI_KERNEL_SPARSE_BYTE_PAIRS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/sparse/product.h"
+#include "lacuna/status.h"
+
+enum {
+  LACI_BYTE_PAIRS_ROWS = 8,   /* number of rows of a block */
+  LACI_BYTE_PAIRS_BYTES = 32, /* bytes of a vector */
+  LACI_BYTE_PAIRS_COPY = 8,   /* bytes of the copy for each float (int8x4) of x */
+};
+
+/** Eight rows of a group, or fewer at its end. The steps of each kind follow each other, in the
+ * order of the fields. A selected step has an order and weights, a double step two vectors of
+ * weights and two offsets, a single step one of each. */
+typedef struct laci_byte_pairs_block {
+  int64_t offset_first, vector_first; /* indices of its first offset and of its first vector */
+  int64_t n_selected, n_doubles, n_singles;
+} laci_byte_pairs_block;
+
+/** The weights of a product. A group is rows that read the same columns. */
+typedef struct laci_byte_pairs_weights {
+  int64_t row_stride;                       /* that of the product */
+  int64_t n_groups, rows_each, blocks_each; /* number of groups, of a group's rows and blocks */
+  int64_t pair_stride; /* distance in x of two int8x4 that are side by side in the copy, in floats;
+                          0: x is not copied */
+  const laci_byte_pairs_block *blocks; /* [n_groups * blocks_each] */
+  const int64_t *offset;               /* offset of each step's int8x4 in x, in floats */
+  const int8_t *vectors;               /* vectors of weights and orders, aligned to 32 bytes */
+  void *memory;
+  size_t bytes; /* bytes of all arrays together */
+} laci_byte_pairs_weights;
+
+/** Arranges the weights of an int8 product, [n_kept]. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_byte_pairs_init(const laci_sparse_product *p, const float *weight,
+                                               laci_byte_pairs_weights *w, lac_error *err);
+void laci_byte_pairs_clear(laci_byte_pairs_weights *w);
+
+/** Returns the bytes of the copy of x, which has n floats; 0: x is not copied. */
+size_t laci_byte_pairs_copy_bytes(const laci_byte_pairs_weights *w, int64_t n);
+/** Copies the floats [begin, end) of x, of n in all: each next to the one pair_stride after it,
+ * which is zero where x has none. Parts of the copy may be made at the same time. */
+void laci_byte_pairs_copy(const laci_byte_pairs_weights *w, const float *x, int64_t n,
+                          int64_t begin, int64_t end, void *copy);
+
+/** Computes a part of the product. It begins at a multiple of eight rows of a group, and ends at
+ * one or at the group's last row. copy: that of all of x, if w->pair_stride is not 0. Only where
+ * laci_byte_pairs_can_run(). */
+void laci_byte_pairs_multiply(const laci_byte_pairs_weights *w, const laci_sparse_operands *o,
+                              const laci_sparse_part *part, const void *copy);
+bool laci_byte_pairs_can_run(void);
+
+#endif
