@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cpu/cpu.h"
+#include "kernel/sparse/byte_pairs.h"
 
 #define LEVEL(name, level) level,
 static const laci_cpu_level levels[] = {LACI_KERNEL_VARIANTS(LEVEL)};
@@ -43,7 +44,8 @@ static void fill_matrix(problem *p, bool extreme) {
     p->scale[c] = (float)number(4, c, 1, 1000) / 1024;
     p->bias[c] = (float)number(5, c, -1000, 1000) / 64;
     for (int64_t k = 0; k < m->depth; k++) {
-      const int w = extreme ? -128 : number(6, c * m->depth + k, -128, 127);
+      const bool dropped = m->columns % 2 == 0 && (k + c) % 4 < 2; /* two of four are kept */
+      const int w = extreme ? -128 : dropped ? 0 : number(6, c * m->depth + k, -128, 127);
       p->w[c / LACI_BYTE_COLUMNS * laci_byte_block_bytes(m->depth) + laci_byte_index(k, c)] =
           (int8_t)w;
       p->sums[c] += w;
@@ -77,7 +79,7 @@ static problem make(int64_t n_rows, int64_t depth, int64_t columns, bool offsets
   p.want = laci_alloc(p.y_bytes, 1);
   p.got = laci_alloc(p.y_bytes, 1);
   p.product = (laci_byte_product){
-      .matrix = {depth, columns, p.w, p.sums, offsets ? p.offsets : NULL, p.scale, p.bias},
+      .matrix = {depth, columns, p.w, p.sums, offsets ? p.offsets : NULL, p.scale, p.bias, NULL},
       .rows = {p.x, stride, p.row_sums, extreme ? 0 : number(9, columns, 0, 255), 0.01F},
       .y_stride = columns + APART};
   fill_matrix(&p, extreme);
@@ -132,6 +134,21 @@ static void compare(problem *p, laci_multiply_bytes *multiply, const laci_byte_p
              (int)p->product.matrix.depth, (int)p->product.matrix.columns);
 }
 
+/* Compares the steps of AVX2 that are arranged for the matrix. */
+static void compare_pairs(problem *p, const laci_byte_part *part) {
+  laci_byte_pairs_weights pairs;
+  lac_error err = {0};
+  if (!laci_byte_pairs_can_run()) return;
+  if (laci_byte_matrix_arrange(&p->product.matrix, &pairs, &err)) fail_msg("%s", err.text);
+  char *moved = laci_alloc(pairs.bytes, 1);
+  assert_non_null(moved);
+  laci_byte_pairs_move(&pairs, moved);
+  p->product.matrix.pairs = &pairs;
+  compare(p, laci_multiply_bytes_pairs, part, "pairs");
+  p->product.matrix.pairs = NULL;
+  laci_free(moved);
+}
+
 static void check_part(problem *p, laci_byte_part part) {
   const laci_cpu_level before = laci_cpu_level_in_force();
   run(p, laci_multiply_bytes_scalar, &part, p->want);
@@ -143,6 +160,7 @@ static void check_part(problem *p, laci_byte_part part) {
     compare(p, laci_multiply_bytes_fastest(part.row_end - part.row, &name), &part, name);
     (void)laci_cpu_limit_level(before);
   }
+  compare_pairs(p, &part);
 }
 
 static void multiplies_any_rows_by_any_columns(void **state) {

@@ -91,7 +91,7 @@ static void use_extreme_weights(sparse_operands *o, int of) {
     o->convolution.kept.weight[k] = extremes[of][k % 4];
 }
 
-static void expect_same_all_ways(const sparse_case *c, sparse_operands *o) {
+static void expect_same_with_all_operands(const sparse_case *c, sparse_operands *o) {
   for (int with = 0; with < 4; with++) {
     laci_sparse_operands run =
         sparse_run_of(o, with % 2 > 0, with > 1 ? 0 : -INFINITY, with > 1 ? 0 : INFINITY);
@@ -111,9 +111,9 @@ static void parts_have_the_same_bits(void **state) {
     const sparse_case c = sparse_case_of(of, LACI_SPARSE_S8);
     sparse_operands o;
     sparse_operands_init(&c, at % 3, &o);
-    expect_same_all_ways(&c, &o);
+    expect_same_with_all_operands(&c, &o);
     use_small_scales(&o);
-    expect_same_all_ways(&c, &o);
+    expect_same_with_all_operands(&c, &o);
     for (int extreme = 0; extreme < 4; extreme++) {
       use_extreme_weights(&o, extreme);
       const laci_sparse_operands run = sparse_run_of(&o, extreme > 1, -INFINITY, INFINITY);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "kernel/variants.h"
+#include "lacuna/status.h"
 
 enum {
   LACI_BYTE_COLUMNS = 16,         /* columns of a block */
@@ -36,6 +37,7 @@ typedef struct laci_byte_matrix {
   const int32_t *sums;    /* sum over k of w[k][column] */
   const int32_t *offsets; /* added to each byte of a column; NULL: all are 0 */
   const float *scale, *bias;
+  const struct laci_byte_pairs_weights *pairs; /* w arranged for AVX2; NULL: w is read */
 } laci_byte_matrix;
 
 /** The rows. */
@@ -90,6 +92,14 @@ LACI_KERNEL_VARIANTS(LACI_BYTE_PRODUCT_DECLARE)
 /** By matrix registers, for parts of at least LACI_BYTE_TILE rows; only where
  * laci_cpu_has_int8_tiles(). */
 laci_multiply_bytes laci_multiply_bytes_amx;
+
+/** By steps of AVX2 that are arranged for the matrix (sparse/byte_pairs.h), which skip zeros where
+ * columns keep two of four; only where laci_byte_pairs_can_run(), and for a matrix with `pairs`. */
+laci_multiply_bytes laci_multiply_bytes_pairs;
+/** Arranges the bytes of a matrix, which needs only depth, columns and w. Fails LAC_NO_MEMORY. */
+LAC_MUST_CHECK lac_status laci_byte_matrix_arrange(const laci_byte_matrix *matrix,
+                                                   struct laci_byte_pairs_weights *pairs,
+                                                   lac_error *err);
 
 /** Returns the variant for the SIMD level in force (cpu/cpu.h). */
 laci_multiply_bytes *laci_multiply_bytes_variant(void);

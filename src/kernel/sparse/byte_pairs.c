@@ -287,6 +287,15 @@ static bool keeps_few_weights(const laci_sparse_product *p) {
   return (double)p->row_begin[p->n_rows] < few * all;
 }
 
+/* Where the arrays are in the memory that holds all of them. */
+static void point_to_arrays(laci_byte_pairs_weights *w, size_t n_vectors, size_t n_offsets,
+                            char *memory) {
+  const size_t vectors = n_vectors * VECTOR, offsets = n_offsets * sizeof *w->offset;
+  w->vectors = (const int8_t *)memory;
+  w->offset = (const int64_t *)(const void *)(memory + vectors);
+  w->blocks = (const laci_byte_pairs_block *)(const void *)(memory + vectors + offsets);
+}
+
 /* Moves the arranged arrays to one piece of memory. */
 static lac_status store_arrays(arranger *a, const laci_byte_pairs_block *blocks, lac_error *err) {
   laci_byte_pairs_weights *w = a->w;
@@ -299,10 +308,18 @@ static lac_status store_arrays(arranger *a, const laci_byte_pairs_block *blocks,
   if (offsets > 0) memcpy(memory + vectors, a->offset, offsets);
   memcpy(memory + vectors + offsets, blocks, n_blocks * sizeof *blocks);
   w->memory = memory;
-  w->vectors = (const int8_t *)memory;
-  w->offset = (const int64_t *)(const void *)(memory + vectors);
-  w->blocks = (const laci_byte_pairs_block *)(const void *)(memory + vectors + offsets);
+  point_to_arrays(w, a->n_vectors, a->n_offsets, memory);
   return LAC_OK;
+}
+
+void laci_byte_pairs_move(laci_byte_pairs_weights *w, void *to) {
+  const size_t n_vectors = (size_t)((const char *)w->offset - (const char *)w->vectors) / VECTOR;
+  const size_t n_offsets =
+      (size_t)((const char *)w->blocks - (const char *)w->offset) / sizeof *w->offset;
+  memcpy(to, w->memory, w->bytes);
+  laci_free(w->memory);
+  w->memory = NULL;
+  point_to_arrays(w, n_vectors, n_offsets, to);
 }
 
 lac_status laci_byte_pairs_init(const laci_sparse_product *p, const float *weight,
@@ -351,6 +368,11 @@ void laci_byte_pairs_copy(const laci_byte_pairs_weights *w, const float *x, int6
 void laci_byte_pairs_multiply(const laci_byte_pairs_weights *w, const laci_sparse_operands *o,
                               const laci_sparse_part *part, const void *copy) {
   (void)w, (void)o, (void)part, (void)copy;
+}
+
+void laci_byte_pairs_sum_lines(const laci_byte_pairs_weights *w, int64_t block,
+                               const laci_byte_pairs_lines *lines, int32_t *sums) {
+  (void)w, (void)block, (void)lines, (void)sums;
 }
 #endif
 

@@ -70,4 +70,19 @@ void laci_byte_pairs_multiply(const laci_byte_pairs_weights *w, const laci_spars
                               const laci_sparse_part *part, const void *copy);
 bool laci_byte_pairs_can_run(void);
 
+/** Rows of bytes of x: row r has its columns at x + r * stride, one after the other. */
+typedef struct laci_byte_pairs_lines {
+  const uint8_t *x;
+  int64_t stride; /* in bytes */
+  int n;          /* number of rows, one to eight */
+} laci_byte_pairs_lines;
+
+/** Computes the sums, [n][8], of a block for some rows of x, without a bias. The offset of column k
+ * must be k / 4, and pair_stride 1 or 0: no copy is read. Sums of eight rows are written, whatever
+ * n. */
+void laci_byte_pairs_sum_lines(const laci_byte_pairs_weights *w, int64_t block,
+                               const laci_byte_pairs_lines *lines, int32_t *sums);
+/** Moves the arrays to `to`, of w->bytes, which is aligned to 32 bytes and outlives *w. */
+void laci_byte_pairs_move(laci_byte_pairs_weights *w, void *to);
+
 #endif

@@ -419,3 +419,17 @@ void laci_byte_pairs_multiply(const laci_byte_pairs_weights *w, const laci_spars
     multiply_tiles(w, o, &tiles, copy);
   }
 }
+
+void laci_byte_pairs_sum_lines(const laci_byte_pairs_weights *w, int64_t block,
+                               const laci_byte_pairs_lines *lines, int32_t *sums) {
+  const int n = lines->n == 1 ? 1 : lines->n <= FEW ? FEW : PIXELS;
+  pixel_list l; /* most of it is not read: do not fill it with zeros */
+  l.n = n;
+  l.copied = false;
+  for (int at = 0; at < n; at++) {
+    const int row = at < lines->n ? at : lines->n - 1;
+    l.x[at] = (const char *)lines->x + row * lines->stride;
+    l.place[at] = at * ROWS;
+  }
+  compute_sums(&(block_sums){w, &w->blocks[block], &l, _mm256_setzero_si256(), sums});
+}

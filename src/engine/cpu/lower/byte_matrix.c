@@ -4,9 +4,13 @@
  * Integers are bytes minus a zero point, from -255 to 255. Those of a column differ by 255 at most.
  * So they are signed bytes plus one offset, which is 0 where they are signed bytes. */
 #include <math.h>
+#include <string.h>
 
+#include "base/memory.h"
+#include "cpu/cpu.h"
 #include "cpu/pool.h"
 #include "engine/cpu/lower/integer_product.h"
+#include "kernel/sparse/byte_pairs.h"
 
 typedef struct packing {
   const laci_integer_matrix *source;
@@ -84,28 +88,93 @@ static bool has_nonzero_offset(const int32_t *offsets, int64_t n) {
   return false;
 }
 
-int laci_net_store_byte_matrix(laci_net *net, const laci_integer_matrix *source, int value,
-                               laci_byte_matrix *matrix) {
-  enum { LISTS = 4 };
-  const size_t n = (size_t)laci_byte_blocks(source->columns) * LACI_BYTE_COLUMNS;
-  const size_t bytes = laci_byte_matrix_bytes(source->depth, source->columns);
-  const int tensor = laci_net_weight_new(net, bytes + LISTS * n * sizeof(float), value);
-  if (tensor < 0) return -1;
-  int8_t *memory = net->buffers[net->tensors[tensor].buffer].data;
-  float *scale = (float *)(void *)(memory + bytes);
-  packing p = {.source = source,
-               .w = memory,
-               .sums = (int32_t *)(void *)(scale + 2 * n),
-               .offsets = (int32_t *)(void *)(scale + 3 * n)};
+enum { LISTS = 4 };
+
+/** Returns how many columns the blocks of a matrix have. */
+static size_t padded_columns(const laci_integer_matrix *source) {
+  return (size_t)laci_byte_blocks(source->columns) * LACI_BYTE_COLUMNS;
+}
+
+static size_t bytes_of_lists(const laci_integer_matrix *source) {
+  return LISTS * padded_columns(source) * sizeof(float);
+}
+
+/** Returns the matrix whose bytes are at w, and whose lists are at `lists`. */
+static laci_byte_matrix place_matrix(const laci_integer_matrix *source, int8_t *w, void *lists) {
+  const size_t n = padded_columns(source);
+  float *scale = lists;
+  return (laci_byte_matrix){.depth = source->depth,
+                            .columns = source->columns,
+                            .w = w,
+                            .sums = (int32_t *)lists + 2 * n,
+                            .offsets = (int32_t *)lists + 3 * n,
+                            .scale = scale,
+                            .bias = scale + n};
+}
+
+/** Fills the bytes of a matrix, at w, and its lists. All are zeros before. */
+static void fill_matrix(laci_net *net, const laci_integer_matrix *source, int8_t *w, void *lists) {
+  const size_t n = padded_columns(source);
+  float *scale = lists;
+  packing p = {source, w, (int32_t *)lists + 2 * n, (int32_t *)lists + 3 * n};
   fill_scales(source, scale, scale + n);
   laci_pool_for(net->pool, laci_byte_blocks(source->columns), 1, pack_column_blocks, &p);
-  *matrix = (laci_byte_matrix){
-      .depth = source->depth,
-      .columns = source->columns,
-      .w = memory,
-      .sums = p.sums,
-      .offsets = has_nonzero_offset(p.offsets, source->columns) ? p.offsets : NULL,
-      .scale = scale,
-      .bias = scale + n};
+}
+
+static int store_matrix(laci_net *net, const laci_integer_matrix *source, int value,
+                        laci_byte_matrix *matrix) {
+  const size_t bytes = laci_byte_matrix_bytes(source->depth, source->columns);
+  const int tensor = laci_net_weight_new(net, bytes + bytes_of_lists(source), value);
+  if (tensor < 0) return -1;
+  int8_t *memory = net->buffers[net->tensors[tensor].buffer].data;
+  fill_matrix(net, source, memory, memory + bytes);
+  *matrix = place_matrix(source, memory, memory + bytes);
+  return tensor;
+}
+
+/** Stores the arranged bytes of the matrix at `passing`, and its lists, which follow these. */
+static int store_arranged_bytes(laci_net *net, const laci_integer_matrix *source, int value,
+                                int8_t *passing, laci_byte_matrix *matrix) {
+  int8_t *lists = passing + laci_byte_matrix_bytes(source->depth, source->columns);
+  laci_byte_pairs_weights *pairs = laci_plan_alloc(&net->plan, 1, sizeof *pairs);
+  lac_error err = {0};
+  fill_matrix(net, source, passing, lists);
+  *matrix = place_matrix(source, passing, lists);
+  if (!pairs) return -1;
+  const lac_status st = laci_byte_matrix_arrange(matrix, pairs, &err);
+  if (st) {
+    laci_plan_fail(&net->plan, st, "%s", err.text);
+    return -1;
+  }
+  const int tensor = laci_net_weight_new(net, pairs->bytes + bytes_of_lists(source), value);
+  int8_t *memory = tensor < 0 ? NULL : net->buffers[net->tensors[tensor].buffer].data;
+  if (!memory) {
+    laci_byte_pairs_clear(pairs);
+    return -1;
+  }
+  memcpy(memory + pairs->bytes, lists, bytes_of_lists(source));
+  *matrix = place_matrix(source, NULL, memory + pairs->bytes);
+  laci_byte_pairs_move(pairs, memory);
+  matrix->pairs = pairs;
+  return tensor;
+}
+
+/** Stores the matrix arranged for AVX2. */
+static int store_arranged_matrix(laci_net *net, const laci_integer_matrix *source, int value,
+                                 laci_byte_matrix *matrix) {
+  const size_t bytes = laci_byte_matrix_bytes(source->depth, source->columns);
+  int8_t *passing = laci_alloc(bytes + bytes_of_lists(source), 1);
+  if (!passing) laci_plan_fail_no_memory(&net->plan);
+  const int tensor = passing ? store_arranged_bytes(net, source, value, passing, matrix) : -1;
+  laci_free(passing);
+  return tensor;
+}
+
+int laci_net_store_byte_matrix(laci_net *net, const laci_integer_matrix *source, int value,
+                               laci_byte_matrix *matrix) {
+  const int tensor = laci_cpu_level_in_force() == LACI_CPU_AVX2
+                         ? store_arranged_matrix(net, source, value, matrix)
+                         : store_matrix(net, source, value, matrix);
+  if (tensor >= 0 && !has_nonzero_offset(matrix->offsets, source->columns)) matrix->offsets = NULL;
   return tensor;
 }

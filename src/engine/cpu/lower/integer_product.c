@@ -8,6 +8,7 @@
 #include "engine/cpu/lower/pointwise.h"
 #include "engine/cpu/onednn/onednn.h"
 #include "engine/cpu/net.h"
+#include "kernel/sparse/byte_pairs.h"
 
 enum {
   STRIP = 4,             /* blocks of columns in a strip */
@@ -164,6 +165,11 @@ static void lower_integer_product(laci_net *net, const laci_fused *fused) {
   if (net->plan.status || !step) return;
   choose_work_division(net, p, s);
   s->multiply = laci_multiply_bytes_fastest(p->rows, &step->kernel);
+  if (s->matrix.pairs) {
+    s->multiply = laci_multiply_bytes_pairs;
+    step->kernel = "bytes:pairs";
+    step->sparse = s->matrix.pairs->pair_stride != 0;
+  }
   const int n_functions = choose_fused_functions(fused, s);
   step->what = describe_product(net, fused, n_functions);
   step->context = s;
