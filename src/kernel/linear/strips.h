@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows times a dense matrix that is stored in strips, for products that are repeated with the same
- * matrix and few rows, as in a recurrent network:
+ * matrix:
  *
  *     y[row][column] = start[row][column] + sum over k of x[row][k] * w[k][column]
  *
@@ -8,7 +8,7 @@
  * begins at its start and adds the products in ascending order of k, one fused multiply-add each.
  * So every variant gives the same bits, and so does every division of rows and strips among
  * threads. strips_scalar.c is the reference, strips_isa.c the common source of the other variants.
- * Caller: engine/cpu/lower/recurrent_run.c. */
+ * Callers: engine/cpu/lower/recurrent_run.c and product_strips.c. */
 #ifndef LACI_KERNEL_LINEAR_STRIPS_H
 #define LACI_KERNEL_LINEAR_STRIPS_H
 

@@ -76,10 +76,10 @@ INLINE void multiply_row_block(const laci_strip_product *p, int64_t row, int64_t
   for (; strip < end; strip++) multiply_tile(p, row, strip, rows, 1);
 }
 
-/* Computes the rows from `row` to the last one, of which there are fewer than ROWS. */
-static void multiply_few_rows(const laci_strip_product *p, int64_t row, int64_t strip,
+/* Computes n rows from `row` on, of which there are fewer than ROWS. */
+static void multiply_few_rows(const laci_strip_product *p, int64_t row, int64_t n, int64_t strip,
                               int64_t end) {
-  switch (p->n_rows - row) {
+  switch (n) {
     case 5: multiply_row_block(p, row, strip, end, 5, MANY); break;
     case 4: multiply_row_block(p, row, strip, end, 4, MANY); break;
     case 3: multiply_row_block(p, row, strip, end, 3, FEW_ROWS); break;
@@ -91,16 +91,21 @@ static void multiply_few_rows(const laci_strip_product *p, int64_t row, int64_t 
 
 void LACI_VARIANT(laci_multiply_strips)(const laci_strip_product *p) {
   if (p->n_rows < ROWS) {
-    multiply_few_rows(p, 0, 0, p->n_strips);
+    multiply_few_rows(p, 0, p->n_rows, 0, p->n_strips);
     return;
   }
+  /* The last rows, fewer than two tiles, are halved: a tile of one or two rows would wait for its
+   * own sums. */
+  const int64_t last = p->n_rows % ROWS ? ROWS + p->n_rows % ROWS : 0;
   for (int64_t strip = 0; strip < p->n_strips; strip += MANY) { /* these strips stay in the cache
                                                                    while all rows use them */
     const int64_t end = strip + MANY < p->n_strips ? strip + MANY : p->n_strips;
     int64_t row = 0;
-    for (; row + ROWS <= p->n_rows; row += ROWS) {
+    for (; row + ROWS <= p->n_rows - last; row += ROWS) {
       multiply_row_block(p, row, strip, end, ROWS, MANY);
     }
-    multiply_few_rows(p, row, strip, end);
+    if (last - last / 2 == ROWS) multiply_row_block(p, row, strip, end, ROWS, MANY);
+    else multiply_few_rows(p, row, last - last / 2, strip, end);
+    multiply_few_rows(p, row + last - last / 2, last / 2, strip, end);
   }
 }

@@ -36,6 +36,11 @@ bool laci_right_operand_has_few_rows(const laci_right_operand *r);
 int laci_product_read_matrix(laci_net *net, int value, int64_t rows, int64_t columns,
                              bool transposed);
 
+/* ---- product_strips.c: a constant matrix on the right, in strips ---- */
+
+laci_lower_supports laci_can_lower_product_strips;
+laci_lower_function laci_lower_product_strips;
+
 /* ---- onednn/product_train.c: Gemm of two values ---- */
 
 laci_lower_supports laci_can_lower_gemm_values;
