@@ -385,6 +385,14 @@ static int count_steps(const laci_engine *engine, const char *op, const char *ke
   return n;
 }
 
+/* Counts steps whose kernels multiply kept weights alone, of which all may be kept. */
+static int count_products(const laci_engine *engine) {
+  int n = 0;
+  for (size_t at = 0; at < laci_engine_step_count(engine); at++)
+    n += strncmp(laci_engine_step_info(engine, at).kernel, "sparse-", strlen("sparse-")) == 0;
+  return n;
+}
+
 /* Was it measured on a processor like this one how long dense kernels take for groups of few
  * channels? */
 static bool are_groups_measured(void) {
@@ -411,7 +419,40 @@ static void groups_of_few_channels_need_no_zeros(void **state) {
     check_as(text, (expectation){.tolerance = 2e-5, .plain = -1});
     if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
     laci_engine *engine = plan_of(graph, 1, false);
-    if (few[at] != block) assert_int_equal(sparse_steps(engine), few[at] < block ? known : 0);
+    if (few[at] != block) assert_int_equal(count_products(engine), few[at] < block ? known : 0);
+    assert_int_equal(sparse_steps(engine), 0);
+    laci_engine_destroy(engine);
+    laci_graph_destroy(graph);
+  }
+}
+
+/* With all of their weights, where the vectors are AVX2's: eight results by large windows, or
+ * fewer. */
+static void convolutions_of_few_results_need_no_zeros(void **state) {
+  static const struct {
+    const char *input, *weight, *attributes;
+    int products;
+  } cases[] = {
+      {"1x8x40x60", "8x8x3x39", "pads=1,19,1,19", 1}, {"1x8x60x80", "1x8x5x5", "pads=2,2,2,2", 1},
+      {"1x1x1x9000", "1x1x1x256", "strides=1,2", 1},  {"2x33x40x40", "1x33x3x3", "pads=1,1,1,1", 1},
+      {"1x64x40x40", "3x64x3x3", "pads=1,1,1,1", 1},  {"1x8x40x40", "16x8x5x5", "pads=2,2,2,2", 0},
+      {"1x16x40x40", "8x16x3x3", "pads=1,1,1,1", 0},
+  };
+  const int measured = laci_cpu_level_in_force() == LACI_CPU_AVX2;
+  (void)state;
+  for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+    char text[TEXT];
+    laci_graph *graph;
+    lac_error err = {0};
+    (void)snprintf(text, sizeof text,
+                   "input x %s\nstored w %s\na = Relu(x)\nb = Conv(a, w) %s\nc = Sigmoid(b)\n"
+                   "output c\n",
+                   cases[at].input, cases[at].weight, cases[at].attributes);
+    check_as(text, (expectation){.tolerance = 2e-5, .plain = -1});
+    if (net_read(text, &graph, &err)) fail_msg("%s", err.text);
+    laci_engine *engine = plan_of(graph, 1, false);
+    if (count_products(engine) != cases[at].products * measured) fail_msg("another plan: %s", text);
+    assert_int_equal(sparse_steps(engine), 0);
     laci_engine_destroy(engine);
     laci_graph_destroy(graph);
   }
@@ -744,6 +785,7 @@ int main(void) {
       cmocka_unit_test(functions_of_all_kinds),
       cmocka_unit_test(zeros_are_found_and_left_out),
       cmocka_unit_test(groups_of_few_channels_need_no_zeros),
+      cmocka_unit_test(convolutions_of_few_results_need_no_zeros),
       cmocka_unit_test(norms_are_the_reorders_of_layers),
       cmocka_unit_test(windows_of_one_channel_come_along),
       cmocka_unit_test(threads_do_not_change_a_byte),

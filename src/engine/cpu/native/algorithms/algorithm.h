@@ -112,6 +112,9 @@ const laci_cost_figures *laci_cost_figures_of_floats(const laci_net *net);
 double laci_cost_n_results(const laci_native_layer *layer);
 double laci_cost_n_terms(const laci_sparse_window *g);
 int64_t laci_cost_n_tiles(const laci_native_layer *layer, int64_t between);
+/** Returns how many times as long as its multiply-adds a convolution takes by dense kernels because
+ * it has few results for each pixel; 1: no longer, or nobody has measured it. */
+double laci_cost_few_results_factor(const laci_net *net, const laci_native_layer *layer);
 /** Returns the number of all weights of a layer, zeros included. */
 double laci_cost_n_weights(const laci_native_layer *layer);
 /** laci_cost_is_memory_bound: is the layer a sum, pool or table, whose time is that of reading and

@@ -28,7 +28,7 @@ typedef struct laci_native_layer_step {
   size_t scratch_bytes;
   void *state;        /* the algorithm's own data for the step, in the plan's memory */
   const char *kernel; /* name of the kernel, for the plan's text */
-  bool skips_zeros;   /* that of the algorithm, unless `make` finds no zeros that are skipped */
+  bool skips_zeros;   /* that of the algorithm, unless there are no zeros to skip */
   int64_t flops;      /* number of multiplications and additions of the dense product; 0: the layer
                          is not a product */
 } laci_native_layer_step;

@@ -2,6 +2,7 @@
  * Dense kernels: the cost of a layer if it is not chosen to be native. */
 #include <math.h>
 
+#include "cpu/cpu.h"
 #include "engine/cpu/onednn/convolution.h"
 #include "engine/cpu/native/costs/costs.h"
 #include "engine/cpu/native/algorithms/algorithm.h"
@@ -31,6 +32,18 @@ static double grouped_convolution_factor(const laci_cost_figures *c, const laci_
   if (g->groups == 1 || c->by_gemm == 0 || in >= WHOLE) return 1;
   if (in % BLOCK != 0 || out % BLOCK != 0) return c->by_gemm;
   return in == BLOCK ? c->in_blocks : c->in_groups;
+}
+
+double laci_cost_few_results_factor(const laci_net *net, const laci_native_layer *layer) {
+  /* BLOCK: results that an AVX2 kernel of oneDNN computes together. FEW_TAPS: with so few, a whole
+   * block gains less than reorders around it take. */
+  enum { BLOCK = 8, FEW_TAPS = 9 };
+  const double alone = 2; /* as long as in layers of several blocks, which share what is loaded */
+  const laci_sparse_window *g = &layer->window;
+  const bool measured = laci_cpu_level_in_force() == LACI_CPU_AVX2 && !net->plan.bf16;
+  if (!measured || layer->rows || g->groups > 1 || g->channels_out > BLOCK) return 1;
+  if (g->channels_out == BLOCK && g->kernel_h * g->kernel_w <= FEW_TAPS) return 1;
+  return alone * BLOCK / (double)g->channels_out;
 }
 
 /** Returns the cost of reading the weights from memory. Those of a few layers stay in a cache. */
@@ -82,7 +95,8 @@ static double dense_cost(const laci_net *net, const laci_native_layer *layer) {
   const bool direct = layer->rows || net->plan.bf16;
   if (!direct && laci_conv_is_winograd_faster(net, layer->fused))
     return products * winograd_time_factor(c, layer) + weight_traffic_cost(c, layer);
-  const double small = has_few_pixels(layer) ? c->small : 1;
+  const double small =
+      (has_few_pixels(layer) ? c->small : 1) * laci_cost_few_results_factor(net, layer);
   return fmax(products * small, matrix_traffic_cost(c, layer)) + weight_traffic_cost(c, layer);
 }
 

@@ -25,7 +25,7 @@ static laci_native_layer_step describe_native_step(laci_net *net, const laci_nat
   return (laci_native_layer_step){
       .layer = layer,
       .algorithm = laci_algorithm_by_id(layer->algorithm),
-      .skips_zeros = laci_algorithm_by_id(layer->algorithm)->skips_zeros,
+      .skips_zeros = laci_algorithm_by_id(layer->algorithm)->skips_zeros && layer->kept < 1,
       .out = out.layout,
       .size = laci_native_size_in_layout(net, y, &out),
       .around = laci_native_border_value(&out),

@@ -80,6 +80,12 @@ static bool has_narrow_groups(const laci_net *net, const laci_sparse_window *g) 
   return known && !net->plan.bf16 && g->groups > 1 && g->channels_in / g->groups <= FEW;
 }
 
+/** Has the convolution so few results for each pixel that dense kernels use only a part of each
+ * vector, or wait for their own sums? Then generated code gains however many weights are kept. */
+static bool has_few_results(const laci_net *net, const laci_native_layer *layer) {
+  return !layer->rows && laci_cost_few_results_factor(net, layer) > 1;
+}
+
 bool laci_native_describe_product(laci_net *net, const laci_fused *fused,
                                   laci_native_layer *layer) {
   const laci_node *node = &net->plan.graph->nodes[fused->node];
@@ -133,7 +139,7 @@ static bool find_weighted_layer(laci_net *net, const laci_fused *fused, bool byt
   if (is_float_product_of_few_rows(net, layer)) return false;
   layer->is_dense = layer->kept * 100 > laci_cost_figures_of_floats(net)->most_kept &&
                     !layer->int8 && !may_find_slower_layers(net) &&
-                    !has_narrow_groups(net, &layer->window);
+                    !has_narrow_groups(net, &layer->window) && !has_few_results(net, layer);
   return !layer->is_dense || laci_native_can_gain_without_zeros(net, layer);
 }
 
