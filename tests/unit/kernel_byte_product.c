@@ -144,7 +144,7 @@ static void compare_pairs(problem *p, const laci_byte_part *part) {
   assert_non_null(moved);
   laci_byte_pairs_move(&pairs, moved);
   p->product.matrix.pairs = &pairs;
-  compare(p, laci_multiply_bytes_pairs, part, "pairs");
+  compare(p, laci_multiply_bytes_arranged, part, "pairs");
   p->product.matrix.pairs = NULL;
   laci_free(moved);
 }

@@ -32,7 +32,7 @@ static void run_parts(const sparse_operands *o, const laci_sparse_operands *run,
   char *copy = bytes > 0 ? laci_alloc(bytes, 1) : NULL;
   for (int64_t begin = 0; copy && begin < o->n_x; begin += 37 * n_tiles) {
     const int64_t end = begin + 37 * n_tiles;
-    laci_byte_pairs_copy(w, run->x, o->n_x, begin, end < o->n_x ? end : o->n_x, copy);
+    laci_byte_pairs_copy_x(w, run->x, o->n_x, begin, end < o->n_x ? end : o->n_x, copy);
   }
   for (int64_t last = o->convolution.n_tiles; last > 0; last -= n_tiles) {
     for (int64_t group = 0; group < w->n_groups; group++) {
@@ -47,12 +47,13 @@ static void run_parts(const sparse_operands *o, const laci_sparse_operands *run,
   laci_free(copy);
 }
 
-static void expect_same(const sparse_case *c, const sparse_operands *o,
-                        const laci_sparse_operands *run) {
+static void expect_same_steps(const sparse_case *c, const sparse_operands *o,
+                              const laci_sparse_operands *run, bool with_words) {
   void *want = sparse_wanted_result(o, run);
   laci_byte_pairs_weights w;
   lac_error err = {0};
-  if (laci_byte_pairs_init(&o->convolution.product, o->convolution.kept.weight, &w, &err)) {
+  if (laci_byte_pairs_init(&o->convolution.product, o->convolution.kept.weight, with_words, &w,
+                           &err)) {
     fail_msg("%s", err.text);
   }
   for (int64_t n_tiles = 1; n_tiles <= 3; n_tiles++) {
@@ -66,6 +67,12 @@ static void expect_same(const sparse_case *c, const sparse_operands *o,
   }
   laci_byte_pairs_clear(&w);
   free(want);
+}
+
+static void expect_same(const sparse_case *c, const sparse_operands *o,
+                        const laci_sparse_operands *run) {
+  expect_same_steps(c, o, run, false);
+  expect_same_steps(c, o, run, true);
 }
 
 static void expect_same_with_middles(const sparse_case *c, sparse_operands *o,
@@ -128,41 +135,53 @@ static laci_byte_pairs_block count_steps(const laci_byte_pairs_weights *w) {
   laci_byte_pairs_block sum = {0};
   for (int64_t at = 0; at < w->n_groups * w->blocks_each; at++) {
     sum.n_selected += w->blocks[at].n_selected;
+    sum.n_widened += w->blocks[at].n_widened;
     sum.n_doubles += w->blocks[at].n_doubles;
     sum.n_singles += w->blocks[at].n_singles;
+    sum.n_whole += w->blocks[at].n_whole;
   }
   return sum;
 }
 
 /* Two of four small weights are one selected step for eight columns, all small weights a double
- * one. A third step of the whole is only for what is too much for a sum of 16 bits. */
+ * one. There are more steps where a sum of 16 bits could saturate. */
 static void steps_are_few(void **state) {
   static const struct {
     int keep;
     float weight;
-    int64_t selected, doubles, singles;
+    bool with_words;
+    laci_byte_pairs_block steps;
   } cases[] = {
-      {2, 32, 32, 0, 0}, {2, 64, 32, 0, 0}, {2, 80, 32, 32, 0},
-      {4, 32, 0, 32, 0}, {4, 64, 0, 0, 64}, {4, 80, 0, 32, 64},
+      {2, 32, true, {.n_selected = 32}},
+      {2, 64, true, {.n_selected = 32}},
+      {2, 100, true, {.n_widened = 56, .n_singles = 8}},
+      {4, 32, true, {.n_doubles = 32}},
+      {4, 64, true, {.n_singles = 64}},
+      {4, 80, false, {.n_doubles = 32, .n_singles = 64}},
+      {4, 80, true, {.n_whole = 64}},
   };
   (void)state;
   for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
     const sparse_case of = {"1x1", SPARSE_WINDOW(64, 32, 1, 4, 4, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0),
                             PIXEL_BLOCKS, 1, cases[at].keep};
     const sparse_case c = sparse_case_of(&of, LACI_SPARSE_S8);
+    const laci_byte_pairs_block *want = &cases[at].steps;
     sparse_operands o;
     laci_byte_pairs_weights w;
     lac_error err = {0};
     sparse_operands_init(&c, 0, &o);
     for (int64_t k = 0; k < o.convolution.n_kept; k++)
       o.convolution.kept.weight[k] = cases[at].weight;
-    assert_int_equal(
-        laci_byte_pairs_init(&o.convolution.product, o.convolution.kept.weight, &w, &err), LAC_OK);
+    assert_int_equal(laci_byte_pairs_init(&o.convolution.product, o.convolution.kept.weight,
+                                          cases[at].with_words, &w, &err),
+                     LAC_OK);
     const laci_byte_pairs_block n = count_steps(&w);
-    assert_int_equal(n.n_selected, cases[at].selected);
-    assert_int_equal(n.n_doubles, cases[at].doubles);
-    assert_int_equal(n.n_singles, cases[at].singles);
-    assert_int_equal(laci_byte_pairs_copy_bytes(&w, 10) > 0, cases[at].selected > 0);
+    assert_int_equal(n.n_selected, want->n_selected);
+    assert_int_equal(n.n_widened, want->n_widened);
+    assert_int_equal(n.n_doubles, want->n_doubles);
+    assert_int_equal(n.n_singles, want->n_singles);
+    assert_int_equal(n.n_whole, want->n_whole);
+    assert_int_equal(laci_byte_pairs_copy_bytes(&w, 10) > 0, n.n_selected + n.n_whole > 0);
     laci_byte_pairs_clear(&w);
     sparse_operands_clear(&o);
   }

@@ -95,7 +95,7 @@ laci_multiply_bytes laci_multiply_bytes_amx;
 
 /** By steps of AVX2 that are arranged for the matrix (sparse/byte_pairs.h), which skip zeros where
  * columns keep two of four; only where laci_byte_pairs_can_run(), and for a matrix with `pairs`. */
-laci_multiply_bytes laci_multiply_bytes_pairs;
+laci_multiply_bytes laci_multiply_bytes_arranged;
 /** Arranges the bytes of a matrix, which needs only depth, columns and w. Fails LAC_NO_MEMORY. */
 LAC_MUST_CHECK lac_status laci_byte_matrix_arrange(const laci_byte_matrix *matrix,
                                                    struct laci_byte_pairs_weights *pairs,

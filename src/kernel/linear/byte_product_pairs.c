@@ -52,7 +52,7 @@ lac_status laci_byte_matrix_arrange(const laci_byte_matrix *matrix, laci_byte_pa
   const bool has_memory = kept.row_begin && kept.column_at && kept.column && kept.weight;
   for (int64_t k = 0; has_memory && k < depth; k++) kept.column_at[k] = k / LACI_BYTE_GROUP;
   if (has_memory) collect_bytes(matrix, n_columns, &kept);
-  const lac_status st = has_memory ? laci_byte_pairs_init(&product, kept.weight, pairs, err)
+  const lac_status st = has_memory ? laci_byte_pairs_init(&product, kept.weight, false, pairs, err)
                                    : laci_fail_memory(err, "a matrix of bytes");
   laci_free(kept.row_begin);
   laci_free(kept.column_at);
@@ -63,7 +63,7 @@ lac_status laci_byte_matrix_arrange(const laci_byte_matrix *matrix, laci_byte_pa
 
 #if !defined(__x86_64__)
 /* Never called: laci_byte_pairs_can_run() is false. */
-void laci_multiply_bytes_pairs(const laci_byte_product *p, const laci_byte_part *part) {
+void laci_multiply_bytes_arranged(const laci_byte_product *p, const laci_byte_part *part) {
   (void)p, (void)part;
 }
 #endif

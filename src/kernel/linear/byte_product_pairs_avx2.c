@@ -17,7 +17,7 @@ static void sum_rows(const laci_byte_product *p, const laci_byte_pairs_lines *li
   }
 }
 
-void laci_multiply_bytes_pairs(const laci_byte_product *p, const laci_byte_part *part) {
+void laci_multiply_bytes_arranged(const laci_byte_product *p, const laci_byte_part *part) {
   int32_t sums[EIGHT * COLUMNS];
   for (int64_t block = part->block; block < part->block_end; block++) {
     byte_block b;

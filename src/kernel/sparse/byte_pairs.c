@@ -54,10 +54,9 @@ typedef struct arranger {
   const laci_sparse_product *p;
   const float *weight;
   laci_byte_pairs_weights *w;
-  int64_t int8x4_each; /* number of int8x4 that a group reads */
-  int64_t n_taps;      /* int8x4 `i` and `i + n_taps` are pair_stride apart */
-  int8_t *left;        /* [int8x4_each][8 rows][4] weights that no step has yet */
-  dense_step *steps;   /* [2 * int8x4_each] */
+  int64_t n_taps;    /* int8x4 `i` and `i + n_taps` are pair_stride apart */
+  int8_t *left;      /* [int8x4_each][8 rows][4] weights that no step has yet */
+  dense_step *steps; /* [2 * int8x4_each] */
   int64_t n_steps;
   int64_t *offset; /* those of all blocks so far */
   size_t n_offsets, offset_capacity;
@@ -68,7 +67,7 @@ typedef struct arranger {
 static bool append_offset(arranger *a, int64_t group, int64_t int8x4) {
   if (!laci_grow((void **)&a->offset, a->n_offsets, &a->offset_capacity, sizeof *a->offset))
     return false;
-  a->offset[a->n_offsets++] = a->p->column_at[(group * a->int8x4_each + int8x4) * INT8X4];
+  a->offset[a->n_offsets++] = a->p->column_at[(group * a->w->int8x4_each + int8x4) * INT8X4];
   return true;
 }
 
@@ -133,21 +132,102 @@ static void select_row(int8_t *const pair[2], int row, int8_t *bytes, int8_t *we
   }
 }
 
-/* Makes the selected steps of a block. Returns how many; -1: no memory. */
-static int64_t append_selected_steps(arranger *a, int64_t group) {
+static bool has_weights(const int8_t *int8x4) {
+  static const int8_t none[VECTOR];
+  return memcmp(int8x4, none, VECTOR) != 0;
+}
+
+/* Moves the weights of two int8x4 to a selected step, or leaves them as they are where both would
+ * keep what is too much for a lane: two widened steps take less time than three. Returns whether
+ * they were moved. */
+static bool select_columns(int8_t *const pair[2], int8_t *bytes, int8_t *weights) {
+  int8_t before[2][VECTOR];
+  for (int side = 0; side < 2; side++) memcpy(before[side], pair[side], VECTOR);
+  for (int row = 0; row < ROWS; row++) select_row(pair, row, bytes, weights);
+  if (!has_weights(pair[0]) || !has_weights(pair[1])) return true;
+  for (int side = 0; side < 2; side++) memcpy(pair[side], before[side], VECTOR);
+  return false;
+}
+
+/* Makes the selected steps of a block. Returns whether there is memory for them. */
+static bool append_selected_steps(arranger *a, int64_t group, laci_byte_pairs_block *block) {
   int8_t bytes[VECTOR], weights[VECTOR];
-  int64_t n = 0;
-  if (a->w->pair_stride == 0) return 0;
-  for (int64_t at = 0; at + a->n_taps < a->int8x4_each; at++) {
+  if (a->w->copy != LACI_BYTE_PAIRS_NEIGHBOURS) return true;
+  for (int64_t at = 0; at + a->n_taps < a->w->int8x4_each; at++) {
     if (at / a->n_taps % 2 != 0) continue;
     int8_t *const pair[] = {a->left + at * VECTOR, a->left + (at + a->n_taps) * VECTOR};
     if (!can_be_selected((const int8_t *const *)pair)) continue;
-    for (int row = 0; row < ROWS; row++) select_row(pair, row, bytes, weights);
+    if (!select_columns(pair, bytes, weights)) continue;
     if (!append_offset(a, group, at) || !append_vector(a, bytes) || !append_vector(a, weights))
-      return -1;
-    n++;
+      return false;
+    block->n_selected++;
   }
-  return n;
+  return true;
+}
+
+/* ---- Widened and whole steps ---- */
+
+/* Does some lane of the int8x4 need one more step, and does every row keep at most two columns? */
+static bool should_be_widened(const int8_t *int8x4) {
+  bool exceeds = false;
+  for (int row = 0; row < ROWS; row++) {
+    const int8_t *of = int8x4 + (ptrdiff_t)row * INT8X4;
+    int n = 0;
+    for (int column = 0; column < INT8X4; column++) n += of[column] != 0;
+    if (n > 2) return false;
+    exceeds = exceeds || excess_of(of[0], of[1]) != 0 || excess_of(of[2], of[3]) != 0;
+  }
+  return exceeds;
+}
+
+static void store_word(int8_t *words, int at, int16_t word) {
+  memcpy(words + (ptrdiff_t)at * 2, &word, sizeof word);
+}
+
+/* Moves the weights of an int8x4, of which each row keeps two at most, to a widened step. */
+static void widen_columns(int8_t *int8x4, int8_t *bytes, int8_t *weights) {
+  enum { NONE = -128 }; /* a shuffle makes it zero */
+  memset(bytes, NONE, VECTOR);
+  memset(weights, 0, VECTOR);
+  for (int row = 0; row < ROWS; row++) {
+    int n = 0;
+    for (int column = 0; column < INT8X4; column++) {
+      int8_t *weight = &int8x4[row * INT8X4 + column];
+      if (*weight == 0) continue;
+      bytes[row * INT8X4 + 2 * n] = (int8_t)column;
+      store_word(weights, row * 2 + n++, *weight);
+      *weight = 0;
+    }
+  }
+}
+
+/* Makes the widened steps of a block. Returns whether there is memory for them. */
+static bool append_widened_steps(arranger *a, int64_t group, laci_byte_pairs_block *block) {
+  int8_t bytes[VECTOR], weights[VECTOR];
+  for (int64_t at = 0; at < a->w->int8x4_each; at++) {
+    int8_t *int8x4 = a->left + at * VECTOR;
+    if (!should_be_widened(int8x4)) continue;
+    widen_columns(int8x4, bytes, weights);
+    if (!append_offset(a, group, at) || !append_vector(a, bytes) || !append_vector(a, weights))
+      return false;
+    block->n_widened++;
+  }
+  return true;
+}
+
+/* Makes whole steps of all weights of a block: bytes 0 and 2 of each int8x4, then 1 and 3. */
+static bool append_whole_steps(arranger *a, int64_t group, laci_byte_pairs_block *block) {
+  int8_t words[2][VECTOR];
+  for (int64_t at = 0; at < a->w->int8x4_each; at++) {
+    const int8_t *int8x4 = a->left + at * VECTOR;
+    if (!has_weights(int8x4)) continue;
+    for (int i = 0; i < VECTOR; i++)
+      store_word(words[i % 2], i / INT8X4 * 2 + i % INT8X4 / 2, int8x4[i]);
+    if (!append_offset(a, group, at) || !append_vector(a, words[0]) || !append_vector(a, words[1]))
+      return false;
+    block->n_whole++;
+  }
+  return true;
 }
 
 /* ---- Dense steps ---- */
@@ -215,7 +295,7 @@ static bool append_dense_step(arranger *a, int64_t group, const dense_step *s) {
 static bool append_dense_steps(arranger *a, int64_t group, laci_byte_pairs_block *block) {
   a->n_steps = 0;
   for (int again = 0; again < 2; again++) {
-    for (int64_t at = 0; at < a->int8x4_each; at++) (void)take_dense_step(a, at);
+    for (int64_t at = 0; at < a->w->int8x4_each; at++) (void)take_dense_step(a, at);
   }
   block->n_doubles = pair_dense_steps(a);
   block->n_singles = a->n_steps - 2 * block->n_doubles;
@@ -236,11 +316,11 @@ static bool append_dense_steps(arranger *a, int64_t group, laci_byte_pairs_block
 
 /* Reads the weights of a block's rows. */
 static void read_rows(arranger *a, int64_t group, int64_t first, int64_t last) {
-  memset(a->left, 0, (size_t)(a->int8x4_each * VECTOR));
+  memset(a->left, 0, (size_t)(a->w->int8x4_each * VECTOR));
   for (int64_t row = first; row < last; row++) {
     const int64_t in_product = group * a->w->rows_each + row;
     for (int64_t k = a->p->row_begin[in_product]; k < a->p->row_begin[in_product + 1]; k++) {
-      const int64_t column = a->p->column[k] - group * a->int8x4_each * INT8X4;
+      const int64_t column = a->p->column[k] - group * a->w->int8x4_each * INT8X4;
       a->left[column / INT8X4 * VECTOR + (row - first) * INT8X4 + column % INT8X4] =
           laci_sparse_weight_to_s8(a->weight[k]);
     }
@@ -252,32 +332,59 @@ static bool arrange_block(arranger *a, int64_t group, int64_t at, laci_byte_pair
   read_rows(a, group, first, first + (left < ROWS ? left : ROWS));
   *block = (laci_byte_pairs_block){.offset_first = (int64_t)a->n_offsets,
                                    .vector_first = (int64_t)a->n_vectors};
-  block->n_selected = append_selected_steps(a, group);
-  return block->n_selected >= 0 && append_dense_steps(a, group, block);
+  if (a->w->copy == LACI_BYTE_PAIRS_WORDS) return append_whole_steps(a, group, block);
+  return append_selected_steps(a, group, block) && append_widened_steps(a, group, block) &&
+         append_dense_steps(a, group, block);
+}
+
+static bool arrange_blocks(arranger *a, laci_byte_pairs_block *blocks) {
+  const int64_t n = a->w->n_groups * a->w->blocks_each;
+  a->n_offsets = a->n_vectors = 0;
+  for (int64_t at = 0; at < n; at++) {
+    if (!arrange_block(a, at / a->w->blocks_each, at % a->w->blocks_each, &blocks[at]))
+      return false;
+  }
+  return true;
+}
+
+/* Do whole steps of all weights take less time than the steps of these blocks? The numbers are
+ * tenths of cycles for eight pixels, measured on a Zen 3. */
+static bool are_whole_steps_faster(const laci_byte_pairs_weights *w,
+                                   const laci_byte_pairs_block *blocks) {
+  enum { SELECTED = 103, WIDENED = 91, DOUBLE = 141, SINGLE = 91, WHOLE = 112 };
+  const int64_t n = w->n_groups * w->blocks_each;
+  int64_t time = 0;
+  for (const laci_byte_pairs_block *b = blocks; b < blocks + n; b++) {
+    time += b->n_selected * SELECTED + b->n_widened * WIDENED + b->n_doubles * DOUBLE +
+            b->n_singles * SINGLE;
+  }
+  return n * w->int8x4_each * WHOLE < time;
 }
 
 /* Finds the fewest taps for which all int8x4 have the same distance from the one so many after
- * them, and sets pair_stride to it; 0: there are none. */
+ * them. If there are such, x is copied with these neighbours. */
 static void find_pair_stride(arranger *a) {
   const int64_t n = a->p->n_columns / INT8X4;
-  for (a->n_taps = 1; a->n_taps < a->int8x4_each; a->n_taps++) {
+  for (a->n_taps = 1; a->n_taps < a->w->int8x4_each; a->n_taps++) {
     const int64_t *at = a->p->column_at, stride = at[a->n_taps * INT8X4] - at[0];
     bool same = stride > 0;
     for (int64_t i = 0; same && i + a->n_taps < n; i++) {
-      const bool one_group = i % a->int8x4_each + a->n_taps < a->int8x4_each;
+      const bool one_group = i % a->w->int8x4_each + a->n_taps < a->w->int8x4_each;
       same = !one_group || at[(i + a->n_taps) * INT8X4] - at[i * INT8X4] == stride;
     }
-    if (same) a->w->pair_stride = stride;
-    if (same) return;
+    if (!same) continue;
+    a->w->pair_stride = stride;
+    a->w->copy = LACI_BYTE_PAIRS_NEIGHBOURS;
+    return;
   }
 }
 
-/* Without selected steps there is no need of a copy. */
+/* Without selected steps there is no need of a copy of neighbours. */
 static void drop_unused_copy(laci_byte_pairs_weights *w, const laci_byte_pairs_block *blocks) {
-  bool any = false;
+  bool any = w->copy == LACI_BYTE_PAIRS_WORDS;
   for (int64_t at = 0; at < w->n_groups * w->blocks_each; at++)
     any = any || blocks[at].n_selected > 0;
-  if (!any) w->pair_stride = 0;
+  if (!any) w->copy = LACI_BYTE_PAIRS_NO_COPY;
 }
 
 /* Do rows keep so few weights that a copy of x pays? */
@@ -296,7 +403,7 @@ static void point_to_arrays(laci_byte_pairs_weights *w, size_t n_vectors, size_t
   w->blocks = (const laci_byte_pairs_block *)(const void *)(memory + vectors + offsets);
 }
 
-/* Moves the arranged arrays to one piece of memory. */
+/* Moves the arranged arrays to memory that holds all of them. */
 static lac_status store_arrays(arranger *a, const laci_byte_pairs_block *blocks, lac_error *err) {
   laci_byte_pairs_weights *w = a->w;
   const size_t n_blocks = (size_t)(w->n_groups * w->blocks_each);
@@ -322,25 +429,33 @@ void laci_byte_pairs_move(laci_byte_pairs_weights *w, void *to) {
   point_to_arrays(w, n_vectors, n_offsets, to);
 }
 
-lac_status laci_byte_pairs_init(const laci_sparse_product *p, const float *weight,
+/* Arranges all weights. Returns whether there is memory for them. */
+static bool arrange_weights(arranger *a, bool with_words, laci_byte_pairs_block *blocks) {
+  if (keeps_few_weights(a->p)) find_pair_stride(a);
+  if (!arrange_blocks(a, blocks)) return false;
+  if (with_words && are_whole_steps_faster(a->w, blocks)) {
+    a->w->copy = LACI_BYTE_PAIRS_WORDS;
+    if (!arrange_blocks(a, blocks)) return false;
+  }
+  drop_unused_copy(a->w, blocks);
+  return true;
+}
+
+lac_status laci_byte_pairs_init(const laci_sparse_product *p, const float *weight, bool with_words,
                                 laci_byte_pairs_weights *w, lac_error *err) {
   *w = (laci_byte_pairs_weights){.row_stride = p->row_stride,
                                  .n_groups = p->n_rows / p->rows_together,
                                  .rows_each = p->rows_together,
-                                 .blocks_each = laci_ceil_div(p->rows_together, ROWS)};
-  arranger a = {
-      .p = p, .weight = weight, .w = w, .int8x4_each = laci_sparse_columns_per_group(p) / INT8X4};
-  const int64_t n_blocks = w->n_groups * w->blocks_each;
-  laci_byte_pairs_block *blocks = laci_alloc((size_t)n_blocks, sizeof *blocks);
-  a.left = laci_alloc((size_t)a.int8x4_each, VECTOR);
-  a.steps = laci_alloc((size_t)a.int8x4_each, 2 * sizeof *a.steps);
-  bool has_memory = blocks && a.left && a.steps;
-  if (keeps_few_weights(p)) find_pair_stride(&a);
-  for (int64_t at = 0; has_memory && at < n_blocks; at++)
-    has_memory = arrange_block(&a, at / w->blocks_each, at % w->blocks_each, &blocks[at]);
-  if (has_memory) drop_unused_copy(w, blocks);
-  lac_status st =
-      has_memory ? store_arrays(&a, blocks, err) : laci_fail_memory(err, "a product of bytes");
+                                 .blocks_each = laci_ceil_div(p->rows_together, ROWS),
+                                 .int8x4_each = laci_sparse_columns_per_group(p) / INT8X4};
+  arranger a = {.p = p, .weight = weight, .w = w};
+  laci_byte_pairs_block *blocks =
+      laci_alloc((size_t)(w->n_groups * w->blocks_each), sizeof *blocks);
+  a.left = laci_alloc((size_t)w->int8x4_each, VECTOR);
+  a.steps = laci_alloc((size_t)w->int8x4_each, 2 * sizeof *a.steps);
+  const bool done = blocks && a.left && a.steps && arrange_weights(&a, with_words, blocks);
+  const lac_status st =
+      done ? store_arrays(&a, blocks, err) : laci_fail_memory(err, "a product of bytes");
   laci_free(a.left);
   laci_free(a.steps);
   laci_free(a.offset);
@@ -355,13 +470,15 @@ void laci_byte_pairs_clear(laci_byte_pairs_weights *w) {
 }
 
 size_t laci_byte_pairs_copy_bytes(const laci_byte_pairs_weights *w, int64_t n) {
-  return w->pair_stride == 0 ? 0 : (size_t)(n + LACI_SPARSE_LANES) * LACI_BYTE_PAIRS_COPY;
+  return w->copy == LACI_BYTE_PAIRS_NO_COPY
+             ? 0
+             : (size_t)(n + LACI_SPARSE_LANES) * LACI_BYTE_PAIRS_COPY;
 }
 
 #if !defined(__x86_64__)
 /* Never called: laci_byte_pairs_can_run() is false. */
-void laci_byte_pairs_copy(const laci_byte_pairs_weights *w, const float *x, int64_t n,
-                          int64_t begin, int64_t end, void *copy) {
+void laci_byte_pairs_copy_x(const laci_byte_pairs_weights *w, const float *x, int64_t n,
+                            int64_t begin, int64_t end, void *copy) {
   (void)w, (void)x, (void)n, (void)begin, (void)end, (void)copy;
 }
 

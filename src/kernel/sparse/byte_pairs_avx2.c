@@ -28,21 +28,43 @@ INLINE vector load(const void *at) { return _mm256_loadu_si256(at); }
 
 /* ---- The copy of x ---- */
 
-void laci_byte_pairs_copy(const laci_byte_pairs_weights *w, const float *x, int64_t n,
-                          int64_t begin, int64_t end, void *copy) {
-  const int64_t whole = n - w->pair_stride < end ? n - w->pair_stride : end;
+/* What stands next to each other in the copy, of eight int8x4 of x from `at` on: a has the first
+ * four bytes of each, b the other four. */
+INLINE void make_copies(const laci_byte_pairs_weights *w, const float *at, vector *a, vector *b) {
+  const vector bytes = load(at), low = _mm256_set1_epi16(UINT8_MAX);
+  if (w->copy == LACI_BYTE_PAIRS_WORDS) {
+    *a = _mm256_and_si256(bytes, low);
+    *b = _mm256_srli_epi16(bytes, 8);
+  } else {
+    *a = bytes;
+    *b = load(at + w->pair_stride);
+  }
+}
+
+INLINE void store_copies(vector a, vector b, float *to) {
+  const vector low = _mm256_unpacklo_epi32(a, b), high = _mm256_unpackhi_epi32(a, b);
+  _mm256_storeu_si256((void *)to, _mm256_permute2x128_si256(low, high, 0x20));
+  _mm256_storeu_si256((void *)(to + ROWS), _mm256_permute2x128_si256(low, high, 0x31));
+}
+
+void laci_byte_pairs_copy_x(const laci_byte_pairs_weights *w, const float *x, int64_t n,
+                            int64_t begin, int64_t end, void *copy) {
+  const int64_t next = w->copy == LACI_BYTE_PAIRS_WORDS ? 0 : w->pair_stride;
+  const int64_t whole = n - next < end ? n - next : end;
   float *to = copy;
   int64_t at = begin;
+  vector a, b;
   for (; at + ROWS <= whole; at += ROWS) {
-    const vector a = load(x + at), b = load(x + at + w->pair_stride);
-    const vector low = _mm256_unpacklo_epi32(a, b), high = _mm256_unpackhi_epi32(a, b);
-    _mm256_storeu_si256((void *)(to + 2 * at), _mm256_permute2x128_si256(low, high, 0x20));
-    _mm256_storeu_si256((void *)(to + 2 * at + ROWS), _mm256_permute2x128_si256(low, high, 0x31));
+    make_copies(w, x + at, &a, &b);
+    store_copies(a, b, to + 2 * at);
   }
   for (; at < end; at++) {
-    const float none = 0;
-    memcpy(to + 2 * at, x + at, sizeof *x);
-    memcpy(to + 2 * at + 1, at + w->pair_stride < n ? x + at + w->pair_stride : &none, sizeof *x);
+    float last[2 * ROWS] = {0}, made[2 * ROWS];
+    memcpy(last, x + at, sizeof *x);
+    if (at + next < n) memcpy(last + ROWS, x + at + next, sizeof *x);
+    make_copies(&(laci_byte_pairs_weights){.copy = w->copy, .pair_stride = ROWS}, last, &a, &b);
+    store_copies(a, b, made);
+    memcpy(to + 2 * at, made, 2 * sizeof *made);
   }
 }
 
@@ -64,6 +86,8 @@ INLINE vector add_words(vector sums, vector words) {
   return _mm256_add_epi32(sums, _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
 }
 
+enum { WORDS = -1 }; /* a `unit`: the copy has words of 16 bits */
+
 /* Adds the steps of a block to the sums of n pixels. x: what each of them reads; unit: bytes of x
  * for each float of an offset. Both n and unit are known where this is compiled. */
 INLINE void add_steps(const laci_byte_pairs_weights *w, const laci_byte_pairs_block *b,
@@ -80,6 +104,15 @@ INLINE void add_steps(const laci_byte_pairs_weights *w, const laci_byte_pairs_bl
     for (int i = 0; i < n; i++) {
       const vector kept = _mm256_shuffle_epi8(broadcast_eight_columns(from[i] + columns), order);
       sums[i] = add_words(sums[i], _mm256_maddubs_epi16(kept, weight));
+    }
+  }
+  for (int64_t at = 0; at < b->n_widened; at++, of += 2 * VECTOR) {
+    const vector order = load(of), weight = load(of + VECTOR);
+    const int64_t columns = *offset++ * unit;
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) {
+      const vector kept = _mm256_shuffle_epi8(broadcast_int8x4(from[i] + columns), order);
+      sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(kept, weight));
     }
   }
   for (int64_t at = 0; at < b->n_doubles; at++, of += 2 * VECTOR, offset += 2) {
@@ -99,6 +132,26 @@ INLINE void add_steps(const laci_byte_pairs_weights *w, const laci_byte_pairs_bl
     for (int i = 0; i < n; i++) {
       const vector int8x4 = broadcast_int8x4(from[i] + columns);
       sums[i] = add_words(sums[i], _mm256_maddubs_epi16(int8x4, weight));
+    }
+  }
+}
+
+/* Adds the whole steps of a block, which has no others. x: the pixels in the copy. */
+INLINE void add_whole_steps(const laci_byte_pairs_weights *w, const laci_byte_pairs_block *b,
+                            const char *const *x, int n, vector *sums) {
+  const int64_t *offset = w->offset + b->offset_first;
+  const int8_t *of = w->vectors + b->vector_first * VECTOR;
+  const char *from[PIXELS];
+#pragma GCC unroll 8
+  for (int i = 0; i < n; i++) from[i] = x[i];
+  for (int64_t at = 0; at < b->n_whole; at++, of += 2 * VECTOR) {
+    const vector even = load(of), odd = load(of + VECTOR);
+    const int64_t columns = *offset++ * COPY;
+#pragma GCC unroll 8
+    for (int i = 0; i < n; i++) {
+      const char *words = from[i] + columns;
+      sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(broadcast_int8x4(words), even));
+      sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(broadcast_int8x4(words + INT8X4), odd));
     }
   }
 }
@@ -124,7 +177,8 @@ INLINE void compute_pixels(const block_sums *b, int first, int64_t unit, int n) 
   vector of[PIXELS];
 #pragma GCC unroll 8
   for (int i = 0; i < n; i++) of[i] = b->bias;
-  add_steps(b->w, b->block, b->pixels->x + first, unit, n, of);
+  if (unit == WORDS) add_whole_steps(b->w, b->block, b->pixels->x + first, n, of);
+  else add_steps(b->w, b->block, b->pixels->x + first, unit, n, of);
 #pragma GCC unroll 8
   for (int i = 0; i < n; i++)
     _mm256_storeu_si256((void *)(b->sums + b->pixels->place[first + i]), of[i]);
@@ -139,7 +193,8 @@ INLINE void compute_all_pixels(const block_sums *b, int64_t unit) {
 }
 
 static void compute_sums(const block_sums *b) {
-  if (b->pixels->copied) compute_all_pixels(b, COPY);
+  if (b->w->copy == LACI_BYTE_PAIRS_WORDS) compute_all_pixels(b, WORDS);
+  else if (b->pixels->copied) compute_all_pixels(b, COPY);
   else compute_all_pixels(b, sizeof(float));
 }
 
@@ -410,11 +465,21 @@ static void multiply_tiles(const laci_byte_pairs_weights *w, const laci_sparse_o
   }
 }
 
+/* Returns how many tiles are computed together: what they read of x stays in half of a second-level
+ * cache while block after block is computed. */
+static int64_t find_tiles_together(const laci_byte_pairs_weights *w) {
+  enum { HALF_CACHE = 1 << 18 };
+  const int64_t bytes = w->copy == LACI_BYTE_PAIRS_WORDS ? COPY : (int64_t)sizeof(float);
+  const int64_t n = HALF_CACHE / (w->int8x4_each * LANES * bytes);
+  return n < 1 ? 1 : n > MOST_TILES ? MOST_TILES : n;
+}
+
 void laci_byte_pairs_multiply(const laci_byte_pairs_weights *w, const laci_sparse_operands *o,
                               const laci_sparse_part *part, const void *copy) {
+  const int64_t together = find_tiles_together(w);
   laci_sparse_part tiles = *part;
-  for (; tiles.tile_first < part->tile_last; tiles.tile_first += MOST_TILES) {
-    const int64_t last = tiles.tile_first + MOST_TILES;
+  for (; tiles.tile_first < part->tile_last; tiles.tile_first += together) {
+    const int64_t last = tiles.tile_first + together;
     tiles.tile_last = last < part->tile_last ? last : part->tile_last;
     multiply_tiles(w, o, &tiles, copy);
   }

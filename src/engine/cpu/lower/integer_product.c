@@ -166,9 +166,9 @@ static void lower_integer_product(laci_net *net, const laci_fused *fused) {
   choose_work_division(net, p, s);
   s->multiply = laci_multiply_bytes_fastest(p->rows, &step->kernel);
   if (s->matrix.pairs) {
-    s->multiply = laci_multiply_bytes_pairs;
+    s->multiply = laci_multiply_bytes_arranged;
     step->kernel = "bytes:pairs";
-    step->sparse = s->matrix.pairs->pair_stride != 0;
+    step->sparse = s->matrix.pairs->copy == LACI_BYTE_PAIRS_NEIGHBOURS;
   }
   const int n_functions = choose_fused_functions(fused, s);
   step->what = describe_product(net, fused, n_functions);

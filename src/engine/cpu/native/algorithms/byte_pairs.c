@@ -20,7 +20,7 @@ static lac_status store_weights(laci_net *net, const laci_native_layer *layer,
   if (!w) return LAC_NO_MEMORY;
   const laci_sparse_convolution *convolution = &kernel->convolution;
   const lac_status st =
-      laci_byte_pairs_init(&convolution->product, convolution->kept.weight, w, err);
+      laci_byte_pairs_init(&convolution->product, convolution->kept.weight, true, w, err);
   if (st) return st;
   kernel->pairs = w;
   kernel->drop = destroy_weights;
@@ -42,7 +42,7 @@ static void prepare_step(laci_net *net, laci_native_layer_step *step) {
   if (!kernel) return;
   step->scratch_bytes =
       laci_byte_pairs_copy_bytes(kernel->pairs, count_input_floats(step->layer, kernel));
-  step->skips_zeros = kernel->pairs->pair_stride != 0;
+  step->skips_zeros = kernel->pairs->copy == LACI_BYTE_PAIRS_NEIGHBOURS;
   step->kernel = step->skips_zeros
                      ? laci_native_product_name(net, step->layer, "pairs avx2")
                      : laci_native_compiled_kernel_name(net, "pairs", &step->layer->window);
@@ -61,7 +61,7 @@ typedef struct work {
 
 static void copy_range(int64_t begin, int64_t end, void *context) {
   const work *w = context;
-  laci_byte_pairs_copy(w->kernel->pairs, w->o.x, w->n_floats, begin, end, w->copy);
+  laci_byte_pairs_copy_x(w->kernel->pairs, w->o.x, w->n_floats, begin, end, w->copy);
 }
 
 /** Divides the work into items: parts of tiles, and if these are few also parts of rows. */
