@@ -418,9 +418,10 @@ static void list_pixels(const laci_sparse_operands *o, const laci_sparse_part *p
   l->copied = copy != NULL;
   for (int64_t at = part->tile_first; at < part->tile_last; at++) {
     const laci_sparse_tile *tile = &part->tiles[at];
-    for (int lane = 0; lane < LANES; lane++) {
-      if (tile->lanes >> lane & 1)
-        append_pixel(l, x + (tile->in + lane) * unit, (at - part->tile_first) * LANES + lane);
+    const int64_t place = (at - part->tile_first) * LANES;
+    for (uint32_t left = tile->lanes & LACI_SPARSE_ALL_LANES; left != 0; left &= left - 1) {
+      const int lane = __builtin_ctz(left);
+      append_pixel(l, x + (tile->in + lane) * unit, place + lane);
     }
   }
   while (l->n > 1 && l->n % FEW != 0) append_pixel(l, l->x[l->n - 1], MOST_PIXELS);
@@ -454,7 +455,8 @@ static void multiply_tiles(const laci_byte_pairs_weights *w, const laci_sparse_o
   int32_t sums[SUMS] __attribute__((aligned(VECTOR)));
   pixel_list l;
   list_pixels(o, part, copy, &l);
-  memset(sums, 0, sizeof sums); /* the other lanes' */
+  /* those of the other lanes */
+  memset(sums, 0, (size_t)((part->tile_last - part->tile_first) * LANES * ROWS) * sizeof *sums);
   for (int64_t row = part->row_first; row < part->row_last; row += ROWS, block++) {
     const int64_t left = part->row_last - row, n = left < ROWS ? left : ROWS;
     const laci_sparse_part rows = {part->tiles, part->tile_first, part->tile_last, row, row + n};

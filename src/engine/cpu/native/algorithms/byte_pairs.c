@@ -69,7 +69,7 @@ static void divide_work(const laci_net *net, work *w) {
   enum { ITEMS_EACH = 4, TILES = 16 };
   const laci_byte_pairs_weights *pairs = w->kernel->pairs;
   const int64_t n_tiles = w->kernel->convolution.n_tiles;
-  const int64_t wanted = (int64_t)net->n_threads * ITEMS_EACH;
+  const int64_t wanted = net->n_threads > 1 ? (int64_t)net->n_threads * ITEMS_EACH : 1;
   const int64_t parts = laci_ceil_div(n_tiles, TILES);
   w->tiles = laci_ceil_div(n_tiles, parts);
   w->n_of_tiles = laci_ceil_div(n_tiles, w->tiles);
