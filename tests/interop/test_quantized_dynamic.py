@@ -12,6 +12,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from exact import exact_session
 from test_quantized import FLOATS, lacuna, session, stored_of
 
 quantization = pytest.importorskip("onnxruntime.quantization")
@@ -86,7 +87,7 @@ def test_outputs_are_onnx_runtimes(tmp_path, form):
     made = write(tmp_path, model)
     assert made.opset_import[0].version == model.opset_import[0].version
     x = inputs()
-    wanted = session(tmp_path / "q.onnx").run(["y0", "y1", "y2"], {"x": x})
+    wanted = exact_session(tmp_path / "q.onnx").run(["y0", "y1", "y2"], {"x": x})
     floats = session(tmp_path / "f.onnx").run(["y0", "y1", "y2"], {"x": x})
     for engine in ("plain", "cpu"):
         for found, y in zip(infer(tmp_path / "q.onnx", engine, x), wanted):
@@ -132,7 +133,7 @@ def test_random_networks(tmp_path, seed):
     shape = [size.dim_value for size in model.graph.input[0].type.tensor_type.shape.dim]
     x = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
-    wanted = session(tmp_path / "q.onnx").run(None, {"x": x})[0]
+    wanted = exact_session(tmp_path / "q.onnx").run(None, {"x": x})[0]
     for engine in ("plain", "cpu"):
         lacuna("infer", tmp_path / "q.onnx", "--engine", engine, "-o", tmp_path / engine, "-q", "--input", f"x={tmp_path / 'x.npy'}")
         found = np.load(tmp_path / engine / f"{model.graph.output[0].name}.npy")

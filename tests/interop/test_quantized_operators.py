@@ -120,7 +120,7 @@ case("com.microsoft.DynamicQuantizeMatMul", f32(5, 24), u8(24, 12), S2, number(1
 case("com.microsoft.QAttention", u8(2, 6, 16), weights7(16, 48), f32(48), S, S2, None, Z, number(0, np.int8), num_heads=4)
 for directions, scales in ((1, 1), (2, 2), (2, 64)):
     each = [directions, 32] if scales == 64 else [directions]
-    case("com.microsoft.DynamicQuantizeLSTM", f32(5, 1, 6), i8(directions, 6, 32), i8(directions, 8, 32), f32(directions, 64), None, None, None, None,
+    case("com.microsoft.DynamicQuantizeLSTM", f32(5, 1, 6), weights7(directions, 6, 32), weights7(directions, 8, 32), f32(directions, 64), None, None, None, None,
          (0.002 + 0.001 * RNG.random(each)).astype(np.float32), np.zeros(each, np.int8), (0.002 + 0.001 * RNG.random(each)).astype(np.float32),
          np.zeros(each, np.int8), name=f"{directions}-{scales}", hidden_size=8, direction="forward" if directions == 1 else "bidirectional")
 case("com.microsoft.QEmbedLayerNormalization", RNG.integers(0, 9, (2, 5)).astype(np.int32), RNG.integers(0, 2, (2, 5)).astype(np.int32),
