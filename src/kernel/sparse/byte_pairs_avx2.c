@@ -7,6 +7,7 @@
 
 #include "kernel/sparse/byte_pairs.h"
 #include "kernel/sparse/int8x4.h"
+#include "kernel/sparse/int8x4_results_in.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -200,14 +201,6 @@ static void compute_sums(const block_sums *b) {
 
 /* ---- Results ---- */
 
-/* How a residual is added to the sums. */
-typedef enum addition {
-  NO_RESIDUAL,
-  ADD_RESIDUAL,         /* to the sum */
-  ADD_RESIDUAL_TO_BYTE, /* to the quantized sum (laci_sparse_middle) */
-  ADD_BYTE_TO_RESIDUAL, /* laci_sparse_middle.last */
-} addition;
-
 /* What the results of a block's rows need to become bytes. */
 typedef struct rounding {
   __m256 scale, rest;
@@ -230,12 +223,6 @@ typedef struct known {
   bool plain;
 } known;
 
-static addition find_addition(const laci_sparse_operands *o) {
-  const laci_sparse_middle *middle = o->quantized->middle;
-  if (!o->residual) return NO_RESIDUAL;
-  return !middle ? ADD_RESIDUAL : middle->last ? ADD_BYTE_TO_RESIDUAL : ADD_RESIDUAL_TO_BYTE;
-}
-
 /* Copies the values of n rows into a vector; those of other rows are 0. */
 static __m256 load_rows(const float *of, int64_t n) {
   float rows[ROWS] = {0};
@@ -248,18 +235,6 @@ static __m256 set_rows(float x, int64_t n) {
   float rows[ROWS] = {0};
   for (int64_t row = 0; row < n; row++) rows[row] = x;
   return _mm256_loadu_ps(rows);
-}
-
-/* Are the results of n rows, before they are rounded, below 2^31, and not clipped afterwards? */
-static bool are_plain(const laci_sparse_quantized *q, int64_t row, int64_t n) {
-  const float most = 1 << 20; /* 255 times it are below 2^30 */
-  bool plain = q->residual_scale < most && (!q->middle || q->middle->scale < most) && q->low == 0 &&
-               q->high == UINT8_MAX;
-  for (int64_t at = row; at < row + n; at++) {
-    plain &= q->scale[at] > -0.5F && q->scale[at] < 0.5F;
-    plain &= !q->rest || (q->rest[at] > -most && q->rest[at] < most);
-  }
-  return plain;
 }
 
 static rounding prepare_rounding(const laci_sparse_operands *o, int64_t row, int64_t n) {
@@ -278,7 +253,7 @@ static rounding prepare_rounding(const laci_sparse_operands *o, int64_t row, int
                     .middle_low = _mm256_set1_epi32(middle->low - middle->zero),
                     .middle_scale = set_rows(middle->scale, n),
                     .adding = find_addition(o),
-                    .plain = are_plain(q, row, n),
+                    .plain = q->low == 0 && q->high == UINT8_MAX && fit_32_bits(q, row, row + n),
                     .stores_bytes = !q->floats && !functions};
 }
 

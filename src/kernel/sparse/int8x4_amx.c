@@ -8,6 +8,7 @@
 #include "kernel/amx.h"
 #include "kernel/sparse/amx.h"
 #include "kernel/sparse/int8x4.h"
+#include "kernel/sparse/int8x4_results_in.h"
 
 enum {
   LANES = LACI_SPARSE_LANES,
